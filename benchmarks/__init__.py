@@ -1,0 +1,1 @@
+"""The benchmark behind `make bench`: Barnabas and Apache Kafka, the same generators, alternating rounds."""

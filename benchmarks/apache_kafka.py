@@ -1,0 +1,173 @@
+"""Apache Kafka as the yardstick: jars from Maven Central, a single KRaft node with the options it ships with.
+
+Jars and a formatted, empty data directory are kept in the cache (`$BARNABAS_BENCH_CACHE`, else
+`~/.cache/barnabas-bench`), so Maven is asked once per version and formatting costs one JVM start once.
+Whatever is missing (java, mvn, the network) raises `ApacheKafkaUnavailable` with a sentence a person can
+act on; the benchmark then measures Barnabas alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from benchmarks.processes import BrokerProcess, free_ports, wait_until_ready
+
+VERSION = "4.3.1"
+SCALA = "2.13"
+LOG4J = "2.25.4"
+"""As Kafka's own jars bring it; the SLF4J binding is in the distribution but not among their dependencies."""
+
+# kafka-run-class.sh starts brokers with these.
+JVM_OPTIONS = (
+    "-server",
+    "-Xmx1G",
+    "-Xms1G",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+
+_POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>barnabas</groupId>
+  <artifactId>benchmark-yardstick</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_{SCALA}</artifactId>
+      <version>{VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka-tools</artifactId>
+      <version>{VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.logging.log4j</groupId>
+      <artifactId>log4j-slf4j-impl</artifactId>
+      <version>{LOG4J}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+_LOG4J = """<?xml version="1.0" encoding="UTF-8"?>
+<Configuration status="WARN">
+  <Appenders>
+    <Console name="stdout"><PatternLayout pattern="[%d] %p %m (%c)%n"/></Console>
+  </Appenders>
+  <Loggers>
+    <Root level="WARN"><AppenderRef ref="stdout"/></Root>
+  </Loggers>
+</Configuration>
+"""
+
+_PROPERTIES = """process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={log_dir}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+log.segment.delete.delay.ms=100
+"""
+
+
+class ApacheKafkaUnavailable(Exception):
+    """Apache Kafka cannot be run on this machine; the message says why."""
+
+
+def default_cache() -> Path:
+    configured = os.environ.get("BARNABAS_BENCH_CACHE")
+    return Path(configured) if configured else Path.home() / ".cache" / "barnabas-bench"
+
+
+class ApacheKafka:
+    """Starts Apache Kafka nodes from cached jars. Build it with `ApacheKafka.fetch`."""
+
+    name = "Apache Kafka"
+
+    def __init__(self, java: str, home: Path) -> None:
+        self.version = VERSION
+        self._java = java
+        self._home = home
+
+    @classmethod
+    def fetch(cls, cache: Path) -> ApacheKafka:
+        java = shutil.which("java")
+        if java is None:
+            raise ApacheKafkaUnavailable("java is not installed")
+        home = cache / f"apache-kafka-{VERSION}"
+        kafka = cls(java, home)
+        if not (home / "jars.complete").exists():
+            _download(home)
+        if not (home / "formatted.complete").exists():
+            kafka._format()
+        return kafka
+
+    def launch(self, directory: Path) -> BrokerProcess:
+        """Start on the data in `directory` (prepared when new); returns when a Metadata request succeeds."""
+        log_dir = directory / "logs"
+        if not log_dir.exists():
+            shutil.copytree(self._home / "formatted", log_dir)
+        port, controller_port = free_ports(2)
+        properties = directory / "server.properties"
+        properties.write_text(_PROPERTIES.format(port=port, controller_port=controller_port, log_dir=log_dir))
+        command = [*self._java_command(), "kafka.Kafka", str(properties)]
+        process = BrokerProcess.start(self.name, command, port=port, output=directory / "output.log")
+        wait_until_ready(process, timeout=60.0)
+        return process
+
+    def _java_command(self) -> list[str]:
+        log4j = self._home / "log4j2.xml"
+        classpath = f"{self._home / 'jars'}/*"
+        return [self._java, *JVM_OPTIONS, f"-Dlog4j2.configurationFile={log4j}", "-cp", classpath]
+
+    def _format(self) -> None:
+        target = self._home / "formatted"
+        shutil.rmtree(target, ignore_errors=True)
+        (self._home / "log4j2.xml").write_text(_LOG4J)
+        properties = self._home / "format.properties"
+        # Ports are not part of what formatting writes, so one formatted directory serves every start.
+        properties.write_text(_PROPERTIES.format(port=9092, controller_port=9093, log_dir=target))
+        command = [*self._java_command(), "kafka.tools.StorageTool"]
+        command += ["format", "-t", "YmFybmFiYXNfYmVuY2gwMA", "-c", str(properties)]
+        _run(command, "formatting a log directory")
+        (self._home / "formatted.complete").touch()
+
+
+def _download(home: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise ApacheKafkaUnavailable("mvn (Apache Maven) is not installed, so its jars cannot be fetched")
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "pom.xml").write_text(_POM)
+    command = [maven, "-q", "-B", "-f", str(home / "pom.xml"), "dependency:copy-dependencies"]
+    command += ["-DincludeScope=runtime", f"-DoutputDirectory={home / 'jars'}"]
+    _run(command, "fetching its jars from Maven Central")
+    (home / "jars.complete").touch()
+
+
+def _run(command: list[str], purpose: str) -> None:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    except subprocess.TimeoutExpired:
+        raise ApacheKafkaUnavailable(f"{purpose} took more than 15 minutes") from None
+    if result.returncode != 0:
+        lines = (result.stdout + result.stderr).strip().splitlines() or ["no output"]
+        first = next((line for line in lines if "ERROR" in line or "Exception" in line), lines[-1])
+        raise ApacheKafkaUnavailable(f"{purpose} failed: {first.strip()[:300]}")

@@ -1,0 +1,39 @@
+"""Barnabas as a child process: `python -m barnabas serve` with the Python that runs the benchmark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from benchmarks.processes import BrokerProcess, free_ports, wait_until_ready
+
+_SOURCES = Path(__file__).resolve().parent.parent / "src"
+
+_PROPERTIES = """broker.id=1
+listeners=PLAINTEXT://127.0.0.1:{port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+log.dirs={log_dir}
+log.segment.delete.delay.ms=100
+"""
+
+
+class Barnabas:
+    """Starts Barnabas brokers from this checkout."""
+
+    name = "Barnabas"
+
+    def launch(self, directory: Path, partitions: int = 0) -> BrokerProcess:
+        """Start on `directory`; returns when Metadata answers and shows `partitions` led partitions."""
+        (port,) = free_ports(1)
+        directory.mkdir(parents=True, exist_ok=True)
+        properties = directory / "server.properties"
+        properties.write_text(_PROPERTIES.format(port=port, log_dir=directory / "logs"))
+        inherited = os.environ.get("PYTHONPATH")
+        environment = {"PYTHONPATH": f"{_SOURCES}{os.pathsep}{inherited}" if inherited else str(_SOURCES)}
+        command = [sys.executable, "-m", "barnabas", "serve", str(properties)]
+        process = BrokerProcess.start(
+            self.name, command, port=port, output=directory / "output.log", environment=environment
+        )
+        wait_until_ready(process, timeout=60.0, partitions=partitions)
+        return process

@@ -1,0 +1,191 @@
+"""Runs the scenarios: both brokers side by side, in turn, several rounds; who goes first changes each round.
+
+Every scenario gets one uncounted round on both brokers before any is counted: the JVM compiles what is hot
+only after seconds of load. A scenario that fails is noted and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from benchmarks.barnabas_broker import Barnabas
+from benchmarks.confluent_client import ClientFailed
+from benchmarks.figures import format_figure
+from benchmarks.medians import median
+from benchmarks.metrics import Metric
+from benchmarks.processes import BrokerFailed, BrokerProcess
+from benchmarks.progress import Progress
+from benchmarks.protocol import UnexpectedAnswer
+from benchmarks.results import Results, Row
+from benchmarks.scenarios import idle_cost, load_scenarios, start
+from benchmarks.scenarios.base import Launcher, Scenario, Settings
+
+FIGURES = dict[str, dict[str, list[float]]]
+"""Metric key to broker name to the figures of all rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run."""
+
+    rounds: int
+    settings: Settings
+    only: str | None
+    directory: Path
+    quick: bool = False
+
+    def wants(self, name: str) -> bool:
+        return self.only is None or self.only in name
+
+
+class Runner:
+    """Measures all of a plan with the given launchers, the yardstick first."""
+
+    def __init__(self, plan: Plan, launchers: Sequence[Launcher], progress: Progress) -> None:
+        self._plan = plan
+        self._launchers = launchers
+        self._progress = progress
+
+    def run(self, results: Results) -> None:
+        if self._plan.wants(start.NAME):
+            self._measure_starts(results)
+        scenarios = [
+            scenario for scenario in load_scenarios(quick=self._plan.quick) if self._plan.wants(scenario.name)
+        ]
+        if scenarios:
+            self._measure_load(scenarios, results)
+        if self._plan.wants(idle_cost.NAME):
+            self._measure_idle_cost(results)
+
+    def _measure_starts(self, results: Results) -> None:
+        metrics = (start.READY, start.IDLE)
+        figures: FIGURES = {metric.key: {} for metric in metrics}
+        for number in range(self._plan.rounds):
+            for launcher in self._in_turn(number):
+                self._progress.update(f"start  round {number + 1}/{self._plan.rounds}  {launcher.name}")
+                directory = self._plan.directory / "start" / f"{launcher.name}-{number}".replace(" ", "-")
+                try:
+                    _add(figures, launcher.name, start.measure_start(launcher, directory))
+                except _FAILURES as error:
+                    self._fail(results, "start", launcher.name, error)
+        self._report(results, start.GROUP, metrics, figures)
+
+    def _measure_load(self, scenarios: Sequence[Scenario], results: Results) -> None:
+        with ExitStack() as stack:
+            brokers = []
+            for launcher in self._launchers:
+                self._progress.update(f"starting {launcher.name}")
+                directory = self._plan.directory / "load" / launcher.name.replace(" ", "-")
+                directory.mkdir(parents=True)
+                try:
+                    broker = launcher.launch(directory)
+                except _FAILURES as error:
+                    self._fail(results, "load", launcher.name, error)
+                    continue
+                stack.callback(broker.stop)
+                brokers.append(broker)
+            failed = self._warm_up(scenarios, brokers, results)
+            for scenario in scenarios:
+                able = [broker for broker in brokers if (scenario.name, broker.name) not in failed]
+                self._measure(scenario, able, results)
+            loaded: FIGURES = {start.LOADED.key: {}}
+            for broker in brokers:
+                try:
+                    _add(loaded, broker.name, {start.LOADED.key: broker.rss_mb()})
+                except BrokerFailed as error:
+                    self._fail(results, "memory", broker.name, error)
+            self._report(results, start.GROUP, (start.LOADED,), loaded)
+
+    def _warm_up(
+        self, scenarios: Sequence[Scenario], brokers: Sequence[BrokerProcess], results: Results
+    ) -> set[tuple[str, str]]:
+        failed = set()
+        for number, scenario in enumerate(scenarios):
+            for broker in brokers:
+                self._progress.update(
+                    f"warming up  {number + 1}/{len(scenarios)}  {broker.name}  {scenario.name}"
+                )
+                try:
+                    scenario.measure(broker, self._plan.settings)
+                except _FAILURES as error:
+                    self._fail(results, scenario.name, broker.name, error)
+                    failed.add((scenario.name, broker.name))
+        return failed
+
+    def _measure(self, scenario: Scenario, brokers: Sequence[BrokerProcess], results: Results) -> None:
+        figures: FIGURES = {metric.key: {} for metric in scenario.metrics}
+        for number in range(self._plan.rounds):
+            for broker in brokers if number % 2 == 0 else list(reversed(brokers)):
+                self._progress.update(self._live(scenario, number, figures))
+                try:
+                    _add(figures, broker.name, scenario.measure(broker, self._plan.settings))
+                except _FAILURES as error:
+                    self._fail(results, scenario.name, broker.name, error)
+        self._report(results, scenario.group, scenario.metrics, figures)
+
+    def _measure_idle_cost(self, results: Results) -> None:
+        barnabas = next((launcher for launcher in self._launchers if isinstance(launcher, Barnabas)), None)
+        if barnabas is None:
+            return
+        cost = idle_cost.IdleCost(barnabas, self._plan.directory / "idle", self._plan.settings)
+        try:
+            changes, restarts = cost.run(
+                self._plan.rounds, lambda text: self._progress.update(f"idle cost  {text}")
+            )
+        except _FAILURES as error:
+            self._fail(results, idle_cost.NAME, barnabas.name, error)
+            return
+        results.changes.extend(changes)
+        for change in changes:
+            self._progress.line(f"{change.title}: {change.change_percent:+.1f} %")
+        self._report(
+            results, idle_cost.GROUP, (idle_cost.RESTART,), {idle_cost.RESTART.key: {barnabas.name: restarts}}
+        )
+
+    def _in_turn(self, number: int) -> list[Launcher]:
+        return list(self._launchers) if number % 2 == 0 else list(reversed(self._launchers))
+
+    def _live(self, scenario: Scenario, number: int, figures: FIGURES) -> str:
+        metric = scenario.metrics[0]
+        so_far = "  ".join(
+            f"{name} {format_figure(median(values), metric.unit)}"
+            for name, values in figures[metric.key].items()
+        )
+        return f"{metric.title}  round {number + 1}/{self._plan.rounds}  {so_far}"
+
+    def _report(self, results: Results, group: str, metrics: Sequence[Metric], figures: FIGURES) -> None:
+        for metric in metrics:
+            measured = figures[metric.key]
+            row = Row(group, metric, measured.get("Apache Kafka", []), measured.get(Barnabas.name, []))
+            if not (row.apache or row.barnabas):
+                continue
+            results.rows.append(row)
+            parts = [
+                f"{name} {format_figure(median(values), metric.unit)}" for name, values in measured.items()
+            ]
+            ratio = "" if row.ratio is None else f"  ratio {row.ratio:.2f}"
+            self._progress.line(f"{group}: {metric.title}:  {'  '.join(parts)}{ratio}")
+
+    def _fail(self, results: Results, scenario: str, broker: str, error: Exception) -> None:
+        text = f"{scenario} on {broker}: {str(error) or type(error).__name__}"
+        results.failures.append(text)
+        self._progress.line(f"FAILED {text}")
+
+
+def _add(figures: FIGURES, broker: str, measured: dict[str, float]) -> None:
+    for key, figure in measured.items():
+        figures[key].setdefault(broker, []).append(figure)
+
+
+_FAILURES: tuple[type[Exception], ...] = (
+    OSError,
+    BrokerFailed,
+    UnexpectedAnswer,
+    ClientFailed,
+    KafkaException,
+)

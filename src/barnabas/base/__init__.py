@@ -1,0 +1,1 @@
+"""The ground floor: ids, errors, clock, file system, configuration. Imports nothing of the house."""

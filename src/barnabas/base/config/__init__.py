@@ -1,0 +1,1 @@
+"""Configuration: properties files, tables of keys, and the resolved values."""

@@ -1,0 +1,242 @@
+"""One family of errors, one place that turns them into codes.
+
+Domain code raises a `KafkaError`; the code travels in the response, the message in the log line (and
+in the response where its version has a place for one). `error_of` is the only translation.
+"""
+
+from typing import ClassVar
+
+from kio.schema.errors import ErrorCode
+
+__all__ = [
+    "ErrorCode",
+    "KafkaError",
+    "error_of",
+    "CoordinatorNotAvailable",
+    "CorruptMessage",
+    "DuplicateSequence",
+    "FencedLeaderEpoch",
+    "FetchSessionIdNotFound",
+    "InconsistentTopicId",
+    "InvalidConfig",
+    "InvalidFetchSessionEpoch",
+    "InvalidPartitions",
+    "InvalidProducerEpoch",
+    "InvalidRecord",
+    "InvalidReplicaAssignment",
+    "InvalidReplicationFactor",
+    "InvalidRequest",
+    "InvalidRequiredAcks",
+    "InvalidTimestamp",
+    "InvalidTopic",
+    "InvalidTxnState",
+    "LeaderNotAvailable",
+    "LogDirNotFound",
+    "MessageTooLarge",
+    "NotEnoughReplicas",
+    "NotLeaderOrFollower",
+    "OffsetOutOfRange",
+    "OperationNotAttempted",
+    "OutOfOrderSequence",
+    "PolicyViolation",
+    "RecordListTooLarge",
+    "ReplicaNotAvailable",
+    "RequestTimedOut",
+    "StorageError",
+    "TopicDeletionDisabled",
+    "TopicExists",
+    "TransactionalIdNotFound",
+    "UnknownLeaderEpoch",
+    "UnknownProducerId",
+    "UnknownServerError",
+    "UnknownTopicId",
+    "UnknownTopicOrPartition",
+    "UnsupportedCompressionType",
+    "UnsupportedForMessageFormat",
+    "UnsupportedVersion",
+]
+
+
+class KafkaError(Exception):
+    """An error that a Kafka client understands. Subclasses only name a code."""
+
+    code: ClassVar[ErrorCode] = ErrorCode.unknown_server_error
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        self.message: str = message or self.code.name.replace("_", " ")
+
+
+class UnknownTopicOrPartition(KafkaError):
+    code = ErrorCode.unknown_topic_or_partition
+
+
+class UnknownTopicId(KafkaError):
+    code = ErrorCode.unknown_topic_id
+
+
+class InconsistentTopicId(KafkaError):
+    code = ErrorCode.inconsistent_topic_id
+
+
+class OffsetOutOfRange(KafkaError):
+    code = ErrorCode.offset_out_of_range
+
+
+class CorruptMessage(KafkaError):
+    code = ErrorCode.corrupt_message
+
+
+class InvalidRecord(KafkaError):
+    code = ErrorCode.invalid_record
+
+
+class InvalidTimestamp(KafkaError):
+    code = ErrorCode.invalid_timestamp
+
+
+class MessageTooLarge(KafkaError):
+    code = ErrorCode.message_too_large
+
+
+class RecordListTooLarge(KafkaError):
+    code = ErrorCode.record_list_too_large
+
+
+class InvalidRequiredAcks(KafkaError):
+    code = ErrorCode.invalid_required_acks
+
+
+class NotEnoughReplicas(KafkaError):
+    code = ErrorCode.not_enough_replicas
+
+
+class NotLeaderOrFollower(KafkaError):
+    code = ErrorCode.not_leader_or_follower
+
+
+class LeaderNotAvailable(KafkaError):
+    code = ErrorCode.leader_not_available
+
+
+class FencedLeaderEpoch(KafkaError):
+    code = ErrorCode.fenced_leader_epoch
+
+
+class UnknownLeaderEpoch(KafkaError):
+    code = ErrorCode.unknown_leader_epoch
+
+
+class ReplicaNotAvailable(KafkaError):
+    code = ErrorCode.replica_not_available
+
+
+class RequestTimedOut(KafkaError):
+    code = ErrorCode.request_timed_out
+
+
+class InvalidTopic(KafkaError):
+    code = ErrorCode.invalid_topic_exception
+
+
+class TopicExists(KafkaError):
+    code = ErrorCode.topic_already_exists
+
+
+class InvalidPartitions(KafkaError):
+    code = ErrorCode.invalid_partitions
+
+
+class InvalidReplicationFactor(KafkaError):
+    code = ErrorCode.invalid_replication_factor
+
+
+class InvalidReplicaAssignment(KafkaError):
+    code = ErrorCode.invalid_replica_assignment
+
+
+class InvalidConfig(KafkaError):
+    code = ErrorCode.invalid_config
+
+
+class InvalidRequest(KafkaError):
+    code = ErrorCode.invalid_request
+
+
+class TopicDeletionDisabled(KafkaError):
+    code = ErrorCode.topic_deletion_disabled
+
+
+class PolicyViolation(KafkaError):
+    code = ErrorCode.policy_violation
+
+
+class UnsupportedVersion(KafkaError):
+    code = ErrorCode.unsupported_version
+
+
+class UnsupportedForMessageFormat(KafkaError):
+    code = ErrorCode.unsupported_for_message_format
+
+
+class UnsupportedCompressionType(KafkaError):
+    code = ErrorCode.unsupported_compression_type
+
+
+class OutOfOrderSequence(KafkaError):
+    code = ErrorCode.out_of_order_sequence_number
+
+
+class DuplicateSequence(KafkaError):
+    code = ErrorCode.duplicate_sequence_number
+
+
+class InvalidProducerEpoch(KafkaError):
+    code = ErrorCode.invalid_producer_epoch
+
+
+class UnknownProducerId(KafkaError):
+    code = ErrorCode.unknown_producer_id
+
+
+class InvalidTxnState(KafkaError):
+    code = ErrorCode.invalid_txn_state
+
+
+class TransactionalIdNotFound(KafkaError):
+    code = ErrorCode.transactional_id_not_found
+
+
+class StorageError(KafkaError):
+    code = ErrorCode.kafka_storage_error
+
+
+class LogDirNotFound(KafkaError):
+    code = ErrorCode.log_dir_not_found
+
+
+class CoordinatorNotAvailable(KafkaError):
+    code = ErrorCode.coordinator_not_available
+
+
+class InvalidFetchSessionEpoch(KafkaError):
+    code = ErrorCode.invalid_fetch_session_epoch
+
+
+class FetchSessionIdNotFound(KafkaError):
+    code = ErrorCode.fetch_session_id_not_found
+
+
+class OperationNotAttempted(KafkaError):
+    code = ErrorCode.operation_not_attempted
+
+
+class UnknownServerError(KafkaError):
+    code = ErrorCode.unknown_server_error
+
+
+def error_of(error: BaseException) -> tuple[ErrorCode, str]:
+    """The code and message a client is told for `error`; anything foreign is an unknown server error."""
+    if isinstance(error, KafkaError):
+        return error.code, error.message
+    return ErrorCode.unknown_server_error, f"{type(error).__name__}: {error}"

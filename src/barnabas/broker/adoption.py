@@ -1,0 +1,101 @@
+"""`barnabas adopt`: topics found in a log directory enter the metadata store, under their own ids.
+
+Of the log directory only files are read. Kafka keeps topic configurations elsewhere, so adopted topics have
+the broker's defaults, except the internal ones, whose configuration is known. New leader epochs start above the
+ones in the logs, new producer ids above those in the snapshots.
+"""
+
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+
+from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.errors import ErrorCode, KafkaError, StorageError
+from barnabas.base.filesystem import FileSystem
+from barnabas.base.ids import random_uuid
+from barnabas.broker.identity import known_cluster_id, with_known_node_id
+from barnabas.controller.producer_ids import take_block
+from barnabas.controller.requests import AdoptedTopic
+from barnabas.controller.topics import TopicAdmin
+from barnabas.metadata.cluster import ClusterMetadata
+from barnabas.metadata.sqlite_store import SqliteStore
+from barnabas.metadata.store import StoreError
+from barnabas.storage import names
+from barnabas.storage.leader_epochs import LeaderEpochs
+from barnabas.storage.log_inventory import FoundPartition, list_partitions
+from barnabas.storage.producer_snapshot import decode_snapshot
+
+_INTERNAL = {
+    "__consumer_offsets": {"cleanup.policy": "compact", "compression.type": "producer"},
+    "__transaction_state": {"cleanup.policy": "compact", "min.insync.replicas": "1"},
+}
+
+
+def adopt(config: BrokerConfig, log_dir: Path) -> dict[str, int]:
+    """Register what `log_dir` holds; the number of partitions of each topic. Raises KafkaError or OSError."""
+    fs = FileSystem()
+    config = with_known_node_id(config, fs)
+    found = list_partitions(log_dir, fs)
+    try:
+        store = SqliteStore(config.metadata_store_path)
+        try:
+            return _register(config, log_dir, found, store, fs)
+        finally:
+            store.close()
+    except StoreError as error:
+        raise StorageError(str(error)) from error
+
+
+def _register(
+    config: BrokerConfig, log_dir: Path, found: list[FoundPartition], store: SqliteStore, fs: FileSystem
+) -> dict[str, int]:
+    cluster = ClusterMetadata(store)
+    cluster.load(known_cluster_id(config, fs))
+    try:
+        if config.broker_id in cluster.image.brokers:
+            raise StorageError(f"broker {config.broker_id} is running: stop it first")
+        topics = [
+            _topic_of(name, list(partitions), log_dir, fs)
+            for name, partitions in groupby(found, key=lambda each: each.topic)
+        ]
+        results = TopicAdmin(cluster, config).adopt(topics, config.broker_id)
+        for result in results:
+            if result.error is not ErrorCode.none:
+                raise StorageError(f"{result.name}: {result.message or result.error.name}")
+        take_block(store, config.broker_id, beyond=_largest_producer_id(log_dir, found, fs))
+    finally:
+        cluster.close()
+    return {topic.name: topic.partition_count for topic in topics}
+
+
+def _topic_of(name: str, partitions: list[FoundPartition], log_dir: Path, fs: FileSystem) -> AdoptedTopic:
+    ids = {each.topic_id for each in partitions if each.topic_id is not None}
+    if len(ids) > 1:
+        raise StorageError(f"the partitions of {name} carry different topic ids")
+    return AdoptedTopic(
+        name,
+        ids.pop() if ids else random_uuid(),
+        max(each.partition for each in partitions) + 1,
+        _INTERNAL.get(name, {}),
+        {each.partition: _latest_epoch(log_dir / f"{name}-{each.partition}", fs) for each in partitions},
+    )
+
+
+def _latest_epoch(directory: Path, fs: FileSystem) -> int:
+    epochs = LeaderEpochs(directory, fs)
+    epochs.load()
+    return epochs.latest_epoch
+
+
+def _largest_producer_id(log_dir: Path, found: Iterable[FoundPartition], fs: FileSystem) -> int:
+    largest = -1
+    for each in found:
+        directory = log_dir / f"{each.topic}-{each.partition}"
+        for name in fs.listdir(directory):
+            if name.endswith(names.SNAPSHOT):
+                try:
+                    entries = decode_snapshot(fs.read_bytes(directory / name))
+                except KafkaError:
+                    continue  # the log will rebuild it when it is opened
+                largest = max([largest, *(entry.producer_id for entry in entries)])
+    return largest

@@ -1,0 +1,283 @@
+"""One broker: every part built and joined here, started in order, stopped in reverse.
+
+Start: bind the listeners, open the metadata store, claim the log directories and recover what an unclean stop left,
+register, take over the topics, accept connections.
+Stop: stop accepting, answer what is under way, close connections, flush and close the logs, write the
+checkpoints and the clean-shutdown marker, end the store's session (which unregisters the broker).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from barnabas.base.clock import Clock, SystemClock
+from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.config.keys import ConfigError
+from barnabas.base.config.log_config import LogConfig
+from barnabas.base.config.topic_config import resolve_log_config
+from barnabas.base.errors import StorageError
+from barnabas.base.filesystem import FileSystem
+from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.identity import known_cluster_id, with_known_node_id
+from barnabas.broker.limits import raise_open_files_limit
+from barnabas.broker.store_thread import StoreThread
+from barnabas.broker.unlinker import Unlinker
+from barnabas.controller.configs import ConfigAdmin
+from barnabas.controller.elections import elect_on_start
+from barnabas.controller.producer_ids import ProducerIds
+from barnabas.controller.topics import TopicAdmin
+from barnabas.handlers.context import Context
+from barnabas.handlers.dispatch import Dispatcher
+from barnabas.metadata.cluster import ClusterChange, ClusterMetadata
+from barnabas.metadata.sqlite_store import SqliteStore
+from barnabas.network.connection import Connection
+from barnabas.network.responses import Parts, Pending
+from barnabas.network.server import Server, SocketOptions
+from barnabas.replication.fetch_sessions import FetchSessions
+from barnabas.replication.flusher import Flusher
+from barnabas.replication.partitions import Partitions
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.logs import Logs, LogsSettings
+
+logger = logging.getLogger("broker")
+
+_DRAIN_SECONDS = 5.0
+
+
+class Broker:
+    """Lives on the event loop that calls `start`. Attributes set there exist from then on."""
+
+    def __init__(
+        self, config: BrokerConfig, *, clock: Clock | None = None, fs: FileSystem | None = None
+    ) -> None:
+        self.config: BrokerConfig = config
+        self.failure: StorageError | None = None
+        """Why the broker cannot go on, once `failed` is set."""
+        self.failed: asyncio.Event = asyncio.Event()
+        self._clock: Clock = clock or SystemClock()
+        self._fs: FileSystem = fs or FileSystem()
+        self._ports: dict[str, int] = {}
+        self._undo: list[Callable[[bool], Awaitable[None]]] = []
+
+    @property
+    def port(self) -> int:
+        """The port of the first listener, as bound."""
+        return self._ports[self.config.listeners[0].name]
+
+    # --- start ----------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Raises OSError, KafkaError, StoreError or LogDirectoryError when it cannot; nothing is left behind."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop(clean=False)
+            raise
+
+    async def _start(self) -> None:
+        raise_open_files_limit()
+        self.config = with_known_node_id(self.config, self._fs)
+        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+        self._bind()
+        self._start_threads()
+        await self._open_store()
+        await self._open_logs()
+        self._build_handlers()
+        await self._join_cluster()
+        self._partitions.follow(self._cluster.image)
+        self._report_strays()
+        self._housekeeping.start()
+        self._server.start()
+        logger.info("Broker %d listens on port %d", self.config.broker_id, self.port)
+
+    def _bind(self) -> None:
+        """First of all: a port that is taken stops the start before any file is touched."""
+        self._server: Server = Server(_socket_options(self.config), self._on_frame)
+        self._undo.append(self._stop_server)
+        for listener in self.config.listeners:
+            self._ports[listener.name] = self._server.bind(listener.name, listener.host, listener.port)
+
+    def _start_threads(self) -> None:
+        self._executor: ThreadPoolExecutor = ThreadPoolExecutor(
+            self.config.background_threads, thread_name_prefix="background"
+        )
+        self._store_thread: StoreThread = StoreThread()
+        self._unlinker: Unlinker = Unlinker(self._loop, self._executor)
+        self._flusher: Flusher = Flusher(self._loop, self._executor)
+        self._undo.append(self._stop_threads)
+
+    async def _open_store(self) -> None:
+        run = self._store_thread.run
+        self._store: SqliteStore = await run(SqliteStore, self.config.metadata_store_path)
+        self._undo.append(self._stop_store)
+        self._cluster: ClusterMetadata = ClusterMetadata(self._store, self._clock)
+        await run(self._cluster.load, known_cluster_id(self.config, self._fs))
+        self._cluster.subscribe(self._on_change_elsewhere)
+        self._take_dynamic_config()
+
+    async def _open_logs(self) -> None:
+        settings = LogsSettings(
+            self.config.broker_id,
+            self._cluster.cluster_id(),
+            recovery_threads=self.config.num_recovery_threads_per_data_dir,
+            producer_expiration_ms=self.config.producer_id_expiration_ms,
+        )
+        self._logs: Logs = Logs(
+            self.config.log_dirs,
+            settings,
+            self._log_config_of,
+            fs=self._fs,
+            clock=self._clock,
+            on_offline=self._on_offline,
+            on_deleted=self._unlinker,
+        )
+        self._undo.append(self._stop_logs)
+        await self._loop.run_in_executor(self._executor, self._logs.open_all)
+
+    def _build_handlers(self) -> None:
+        self._partitions: Partitions = Partitions(
+            self.config.broker_id, self._logs, self._flusher, self._log_config_of
+        )
+        self._topics: TopicAdmin = TopicAdmin(self._cluster, self.config)
+        self._configs: ConfigAdmin = ConfigAdmin(self._cluster, self.config)
+        self._context: Context = Context(
+            config=self.config,
+            clock=self._clock,
+            cluster=self._cluster,
+            topics=self._topics,
+            configs=self._configs,
+            producer_ids=ProducerIds(self._store, self.config.broker_id),
+            partitions=self._partitions,
+            logs=self._logs,
+            fetch_sessions=FetchSessions(self.config.max_incremental_fetch_session_cache_slots, self._clock),
+            store=self._store_thread,
+            executor=self._executor,
+        )
+        self._dispatcher: Dispatcher = Dispatcher(self._context, self._loop)
+        self._housekeeping: Housekeeping = Housekeeping(self._context, self._flusher)
+        self._undo.append(self._stop_housekeeping)
+
+    async def _join_cluster(self) -> None:
+        run, broker_id = self._store_thread.run, self.config.broker_id
+        await run(self._cluster.join, broker_id, self.config.advertised(self._ports), self.config.rack)
+        unclean = any(not directory.was_clean for directory in self._logs.directories)
+        await run(elect_on_start, self._cluster, broker_id, unclean=unclean)
+
+    def _report_strays(self) -> None:
+        def is_known(name: tuple[str, int]) -> bool:
+            return self._cluster.image.partition(*name) is not None
+
+        for path in self._logs.strays(is_known):
+            logger.warning("%s belongs to no topic and is left alone; `barnabas adopt` would register it", path)
+
+    # --- at work --------------------------------------------------------------------------------------
+
+    def _on_frame(self, connection: Connection, frame: memoryview) -> Parts | Pending | None:
+        return self._dispatcher.on_frame(connection, frame)
+
+    def _log_config_of(self, topic: str) -> LogConfig:
+        overrides = self._cluster.image.topic_configs.get(topic)
+        defaults = self.config.log_defaults()
+        if not overrides:
+            return defaults
+        try:
+            return resolve_log_config(overrides, defaults)
+        except ConfigError as error:
+            # Written by a tool that does not validate: the topic works on with the broker's defaults.
+            logger.error("The configuration of topic %s is ignored: %s", topic, error)
+            return defaults
+
+    def _on_change_elsewhere(self, change: ClusterChange) -> None:
+        """On the store's thread, or that of its watches."""
+        self._loop.call_soon_threadsafe(self._on_change, change)
+
+    def _on_change(self, change: ClusterChange) -> None:
+        """On the loop: the cluster's metadata moved from one image to the next."""
+        if not hasattr(self, "_context"):
+            return
+        if change.broker_configs:
+            self._take_dynamic_config()
+            for name in change.image.topics:
+                self._partitions.apply_config(name)
+        for name in change.topics:
+            topic = change.image.topics.get(name)
+            if topic is None:
+                self._partitions.remove_topic(name)
+            else:
+                self._partitions.follow_topic(topic)
+        for name in change.topic_configs:
+            self._partitions.apply_config(name)
+
+    def _take_dynamic_config(self) -> None:
+        configs = self._cluster.image.broker_configs
+        own, shared = configs.get(str(self.config.broker_id), {}), configs.get("", {})
+        if own == self.config.dynamic and shared == self.config.dynamic_defaults:
+            return
+        try:
+            self.config = self.config.with_dynamic(own, shared)
+        except ConfigError as error:
+            logger.error("The dynamic configuration of this broker is ignored: %s", error)
+            return
+        if hasattr(self, "_context"):
+            self._context.config = self._topics.settings = self._configs.settings = self.config
+
+    def _on_offline(self, directory: LogDirectory, error: OSError) -> None:
+        if any(each.is_online for each in self._logs.directories):
+            return
+        self.failure = StorageError(f"no log directory is left: {directory.path}: {error}")
+        self._loop.call_soon_threadsafe(self.failed.set)
+
+    # --- stop -----------------------------------------------------------------------------------------
+
+    async def stop(self, *, clean: bool = True) -> None:
+        """Stop in reverse order of the start; `clean=False` leaves the files as a crash would."""
+        while self._undo:
+            step = self._undo.pop()
+            try:
+                await step(clean)
+            except Exception:
+                logger.exception("A part of the broker did not stop as it should; the others are stopped")
+
+    async def _stop_housekeeping(self, clean: bool) -> None:
+        self._server.stop_accepting()
+        await self._housekeeping.stop()
+        if clean:
+            await self._server.drain(_DRAIN_SECONDS)
+            await self._dispatcher.drain()
+        self._server.close()
+
+    async def _stop_logs(self, clean: bool) -> None:
+        self._unlinker.stop()
+        if clean:
+            await self._loop.run_in_executor(self._executor, self._logs.clean_shutdown)
+        else:
+            self._logs.abandon()
+
+    async def _stop_store(self, clean: bool) -> None:
+        await self._store_thread.run(self._cluster.close)
+        await self._store_thread.run(self._store.close)
+
+    async def _stop_threads(self, clean: bool) -> None:
+        self._unlinker.stop()
+        self._store_thread.close()
+        await asyncio.to_thread(self._executor.shutdown)
+
+    async def _stop_server(self, clean: bool) -> None:
+        self._server.close()
+
+
+def _socket_options(config: BrokerConfig) -> SocketOptions:
+    def when_set(key: str) -> int:
+        # Kafka's default of 100 KiB is for older kernels: unless it is asked for, the kernel tunes it.
+        value = config.get(key) if config.is_set(key) else -1
+        assert isinstance(value, int)
+        return value
+
+    return SocketOptions(
+        max_frame=config.socket_request_max_bytes,
+        send_buffer=when_set("socket.send.buffer.bytes"),
+        receive_buffer=when_set("socket.receive.buffer.bytes"),
+        max_idle_seconds=config.connections_max_idle_ms / 1000,
+        max_connections=config.max_connections,
+    )

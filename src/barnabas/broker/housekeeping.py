@@ -1,0 +1,103 @@
+"""What a broker does when nobody asks: retention, flushing, checkpoints, expiry, unlinking.
+
+Jobs run on the event loop in small steps (a log is owned by the loop) and hand what blocks to threads.
+Their cost follows what is in use, not what exists: a partition nobody touched since the start is looked at by
+retention only, from a thread, and a checkpoint is written only when one of its offsets moved.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from barnabas.base.errors import KafkaError
+from barnabas.broker.periodic import Periodic
+from barnabas.handlers.context import Context
+from barnabas.replication.flusher import Flusher
+from barnabas.storage.checkpoints import CheckpointWrite
+from barnabas.storage.log import Log
+
+logger = logging.getLogger("broker")
+
+_LOGS_PER_STEP = 20
+_LONGEST_PAUSE = 24 * 3600.0
+
+
+class Housekeeping:
+    def __init__(self, context: Context, flusher: Flusher) -> None:
+        self._context: Context = context
+        self._flusher: Flusher = flusher
+        self._periodic: Periodic = Periodic()
+
+    def start(self) -> None:
+        first = self._context.config.log_initial_task_delay_ms / 1000
+        self._every("log.retention.check.interval.ms", self._apply_retention, first)
+        self._every("log.flush.scheduler.interval.ms", self._flush_due, first)
+        self._every("log.flush.offset.checkpoint.interval.ms", self._checkpoint_recovery_points, first)
+        self._every("log.flush.start.offset.checkpoint.interval.ms", self._checkpoint_log_starts, first)
+        self._every("replica.high.watermark.checkpoint.interval.ms", self._checkpoint_high_watermarks)
+        self._every("producer.id.expiration.check.interval.ms", self._expire_producers)
+
+    async def stop(self) -> None:
+        await self._periodic.stop()
+
+    def _every(
+        self, key: str, job: Callable[[], Awaitable[None]], first_after: float | None = None
+    ) -> None:
+        def interval() -> float:
+            value = self._context.config.get(key)
+            assert isinstance(value, int)
+            return min(value / 1000, _LONGEST_PAUSE)
+
+        self._periodic.every(interval, job, name=key, first_after=first_after)
+
+    # --- jobs -----------------------------------------------------------------------------------------
+
+    async def _apply_retention(self) -> None:
+        logs = self._context.logs
+        loop = asyncio.get_running_loop()
+        for key in await loop.run_in_executor(self._context.executor, logs.cold_with_old_segments):
+            logs.get(key)
+        await _in_steps(logs.opened(), _delete_old_segments)
+
+    async def _flush_due(self) -> None:
+        await _in_steps(self._context.logs.opened(), self._flusher.request_due)
+
+    async def _expire_producers(self) -> None:
+        now_ms = self._context.clock.now_ms()
+        await _in_steps(self._context.logs.opened(), lambda log: log.producers.expire(now_ms))
+
+    async def _checkpoint_recovery_points(self) -> None:
+        await self._write(self._context.logs.recovery_point_writes())
+
+    async def _checkpoint_log_starts(self) -> None:
+        await self._write(self._context.logs.log_start_writes())
+
+    async def _checkpoint_high_watermarks(self) -> None:
+        await self._write(self._context.logs.high_watermark_writes())
+
+    async def _write(self, writes: Sequence[CheckpointWrite]) -> None:
+        loop = asyncio.get_running_loop()
+        for write in writes:
+            try:
+                await loop.run_in_executor(self._context.executor, write.run)
+            except OSError as error:
+                self._context.logs.checkpoint_failed(write, error)
+
+
+async def _in_steps(logs: Sequence[Log], job: Callable[[Log], object]) -> None:
+    """Do `job` for each log, letting requests in between."""
+    for number, log in enumerate(logs):
+        if number % _LOGS_PER_STEP == _LOGS_PER_STEP - 1:
+            await asyncio.sleep(0)
+        if not log.is_closed and not log.is_offline:
+            try:
+                job(log)
+            except KafkaError as error:
+                logger.error("%s: %s", log.topic_partition, error.message)
+
+
+def _delete_old_segments(log: Log) -> None:
+    count = log.delete_old_segments()
+    if count:
+        logger.info("Deleted %d segments of %s, it starts at %d", count, log.topic_partition, log.log_start_offset)
+

@@ -1,0 +1,1 @@
+"""Commands: `barnabas` and Kafka's own names for the same things. Each imports only what it runs."""

@@ -1,0 +1,35 @@
+"""The few lines a broker greets with: where it listens, where its data is, how to talk to it."""
+
+from barnabas import __version__
+from barnabas.base.config.broker_config import BrokerConfig
+
+_EVERYWHERE = frozenset({"", "0.0.0.0", "::"})
+_TOPIC = "greetings"
+
+
+def banner(config: BrokerConfig, port: int, seconds: float) -> str:
+    """The greeting. `port` is the one that was bound, for a listener that asked for any (port 0)."""
+    addresses = [_address(listener.host, listener.port or port) for listener in config.listeners]
+    bootstrap = addresses[0]
+    directories = ", ".join(str(directory) for directory in config.log_dirs)
+    send = (
+        "from confluent_kafka import Producer\n"
+        f'p = Producer({{"bootstrap.servers": "{bootstrap}"}}); p.produce("{_TOPIC}", b"hello"); p.flush()'
+    )
+    rows = [
+        ("Listens on", ", ".join(addresses)),
+        ("Data in", directories),
+        ("Send", f"echo hello | kcat -P -b {bootstrap} -t {_TOPIC}"),
+        ("Read", f"kcat -C -b {bootstrap} -t {_TOPIC} -o beginning -e"),
+        ("From Python", send),
+        ("Stop", "Ctrl-C, or kafka-server-stop"),
+    ]
+    indent = "\n" + " " * 15
+    lines = [f"Barnabas {__version__} is ready after {seconds:.2f} s."]
+    lines += [f"  {label + ':':<13}" + text.replace("\n", indent) for label, text in rows]
+    return "\n".join(lines)
+
+
+def _address(host: str, port: int) -> str:
+    shown = "localhost" if host in _EVERYWHERE else host
+    return f"[{shown}]:{port}" if ":" in shown else f"{shown}:{port}"

@@ -1,0 +1,35 @@
+"""`kafka-server-stop [--process-role=ROLE] [--node-id=ID]`: asks this user's brokers to stop (SIGTERM).
+
+Like Kafka's script it does not wait, and says `No kafka server to stop` with status 1 when there is none.
+Every process here has both of Kafka's roles, so `--process-role` selects all of them.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from barnabas.cli.running import running_brokers
+
+USAGE = "USAGE: kafka-server-stop [--process-role=broker|controller] [--node-id=ID]"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    node_id: int | None = None
+    for word in sys.argv[1:] if arguments is None else arguments:
+        name, _, value = word.partition("=")
+        if name == "--node-id" and value.isdecimal():
+            node_id = int(value)
+        elif name != "--process-role" or value not in ("broker", "controller"):
+            print(USAGE, file=sys.stderr)
+            return 1
+    chosen = [broker for broker in running_brokers() if node_id is None or broker.node_id == node_id]
+    if not chosen:
+        suffix = "" if node_id is None else f" with node id {node_id}"
+        print(f"No kafka server to stop{suffix}")
+        return 1
+    for broker in chosen:
+        with suppress(ProcessLookupError):  # it stopped by itself in this moment
+            os.kill(broker.pid, signal.SIGTERM)
+    return 0

@@ -1,0 +1,1 @@
+"""What the cluster decides: topics, their placement and leaders, configurations, producer ids."""

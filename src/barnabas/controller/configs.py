@@ -1,0 +1,195 @@
+"""Dynamic configuration of topics, brokers and groups (KIP-226, KIP-339, KIP-848).
+
+Kafka checks a change twice, on the broker that received it (ConfigAdminManager) and in the controller
+(ConfigurationControlManager); here both happen in that order, with the same codes and words. Settings are
+stored at `/config/topics/<topic>`, `/config/brokers/<id>` or `<default>`, `/config/groups/<group>`. Changes
+of one request are one transaction, each by compare-and-set. Synchronous: belongs on the store's thread.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+
+from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.config.broker_keys import validate_dynamic_broker_configs
+from barnabas.base.config.group_keys import validate_group_configs
+from barnabas.base.config.keys import ConfigError
+from barnabas.base.config.topic_keys import validate_topic_configs
+from barnabas.base.errors import (
+    InvalidRequest,
+    KafkaError,
+    RequestTimedOut,
+    StorageError,
+    UnknownTopicOrPartition,
+)
+from barnabas.controller.config_changes import changed_configs, check_form
+from barnabas.controller.requests import (
+    NO_ERROR,
+    ConfigAlteration,
+    ConfigReplacement,
+    ConfigResult,
+    ResourceType,
+)
+from barnabas.controller.topic_names import validate_topic_name
+from barnabas.metadata import nodes, paths
+from barnabas.metadata.cluster import ClusterMetadata
+from barnabas.metadata.store import (
+    BadVersion,
+    Check,
+    Create,
+    Delete,
+    NodeExists,
+    NoNode,
+    Operation,
+    Set,
+    StoreError,
+)
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 10
+
+Request = ConfigReplacement | ConfigAlteration
+
+
+class ConfigAdmin:
+    def __init__(self, cluster: ClusterMetadata, settings: BrokerConfig) -> None:
+        self._cluster: ClusterMetadata = cluster
+        self.settings: BrokerConfig = settings
+        """Assignable: a dynamic change of the broker's configuration makes new ones."""
+
+    def alter(self, requests: Sequence[ConfigReplacement], validate_only: bool = False) -> list[ConfigResult]:
+        """Replace all settings of each resource; one result for each, in order."""
+        return self._change_all(requests, validate_only)
+
+    def incremental_alter(
+        self, requests: Sequence[ConfigAlteration], validate_only: bool = False
+    ) -> list[ConfigResult]:
+        """Change single settings of each resource; one result for each, in order."""
+        return self._change_all(requests, validate_only)
+
+    def _change_all(self, requests: Sequence[Request], validate_only: bool) -> list[ConfigResult]:
+        counts = Counter((request.resource_type, request.resource_name) for request in requests)
+        results: list[ConfigResult] = []
+        for _ in range(_ATTEMPTS):
+            operations: list[Operation] = []
+            results = []
+            for request in requests:
+                try:
+                    if counts[request.resource_type, request.resource_name] > 1:
+                        raise InvalidRequest("Each resource must appear at most once.")
+                    operations += self._operations(request)
+                    results.append(ConfigResult(request.resource_type, request.resource_name))
+                except KafkaError as error:
+                    results.append(_failed(request, error))
+            if validate_only or not operations:
+                return results
+            try:
+                self._cluster.transaction(operations)
+                return results
+            except (BadVersion, NodeExists, NoNode) as conflict:
+                # Another broker was faster with one of them: look again at what there is.
+                self._cluster.refresh([conflict.path])
+            except StoreError as broken:
+                logger.error("Configurations could not be written: %s", broken)
+                return _failed_all(requests, results, StorageError(str(broken)))
+        return _failed_all(requests, results, RequestTimedOut("Others change the same configuration."))
+
+    def _operations(self, request: Request) -> list[Operation]:
+        """What must be written for the request, which is valid; otherwise KafkaError."""
+        check_form(request)
+        path = self._path_of(request)
+        try:
+            data, stat = self._cluster.store.get(path)
+        except NoNode:
+            version, before = None, {}
+        else:
+            version, before = stat.version, nodes.read(path, data, nodes.decode_config)
+        after = changed_configs(request, before)
+        self._validate(request, after)
+        if after == before:
+            return []
+        if request.resource_type == ResourceType.TOPIC:
+            return [Check(paths.topic(request.resource_name)), _write(path, after, version)]
+        if not after and version is not None:
+            return [Delete(path, version)]
+        return [_write(path, after, version)]
+
+    def _path_of(self, request: Request) -> str:
+        name = request.resource_name
+        match request.resource_type:
+            case ResourceType.TOPIC:
+                if not name:
+                    raise InvalidRequest("Default topic resources are not allowed.")
+                validate_topic_name(name)
+                return paths.topic_config(name)
+            case ResourceType.BROKER:
+                self._check_broker_name(name)
+                return paths.broker_config(name)
+            case ResourceType.GROUP:
+                if not name:
+                    raise InvalidRequest("Default group resources are not allowed.")
+                return paths.group_config(name)
+            case ResourceType.CLIENT_METRICS:
+                raise InvalidRequest("Client metrics subscriptions are not supported.")
+            case unknown:
+                raise InvalidRequest(f"Unknown resource type {int(unknown)}")
+
+    def _check_broker_name(self, name: str) -> None:
+        """A broker changes only itself, or with an empty name the default of all."""
+        if not name:
+            return
+        try:
+            broker_id = int(name)
+        except ValueError:
+            raise InvalidRequest(f"Node id must be an integer, but it is: {name}") from None
+        if broker_id != self.settings.broker_id:
+            raise InvalidRequest(
+                f"Unexpected broker id, expected {self.settings.broker_id}, but received {name}"
+            )
+
+    def _validate(self, request: Request, configs: dict[str, str]) -> None:
+        match request.resource_type:
+            case ResourceType.TOPIC:
+                validate_topic_configs(configs, self.settings.log_defaults())
+                self._check_topic_exists(request.resource_name)
+            case ResourceType.GROUP:
+                validate_group_configs(configs, self.settings.get)
+            case _:
+                self._validate_broker(configs, per_broker=bool(request.resource_name))
+
+    def _validate_broker(self, configs: dict[str, str], *, per_broker: bool) -> None:
+        try:
+            validate_dynamic_broker_configs(configs, per_broker)
+            if per_broker:
+                self.settings.with_dynamic(configs)
+            else:
+                self.settings.with_dynamic(self.settings.dynamic, configs)
+        except ConfigError as error:
+            # KAFKA-13609: not the best code for it, but the one clients know.
+            raise InvalidRequest(error.message) from error
+
+    def _check_topic_exists(self, name: str) -> None:
+        if name not in self._cluster.image.topics:
+            self._cluster.refresh([paths.topic(name)])
+        if name not in self._cluster.image.topics:
+            raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
+
+
+def _write(path: str, configs: dict[str, str], version: int | None) -> Operation:
+    data = nodes.encode_config(configs)
+    return Create(path, data) if version is None else Set(path, data, version)
+
+
+def _failed(request: Request, error: KafkaError) -> ConfigResult:
+    return ConfigResult(request.resource_type, request.resource_name, error.code, error.message)
+
+
+def _failed_all(
+    requests: Sequence[Request], results: Sequence[ConfigResult], error: KafkaError
+) -> list[ConfigResult]:
+    """The results when nothing could be written: what was refused stays refused for its own reason."""
+    return [
+        _failed(request, error) if result.error is NO_ERROR else result
+        for request, result in zip(requests, results, strict=True)
+    ]

@@ -1,0 +1,62 @@
+"""What a handler may use: the broker's parts, and the request with who sent it."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+
+from barnabas.base.clock import Clock
+from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.controller.configs import ConfigAdmin
+from barnabas.controller.producer_ids import ProducerIds
+from barnabas.controller.topics import TopicAdmin
+from barnabas.metadata.cluster import ClusterMetadata
+from barnabas.metadata.image import ClusterImage
+from barnabas.network.connection import Peer
+from barnabas.replication.fetch_sessions import FetchSessions
+from barnabas.replication.partitions import Partitions
+from barnabas.storage.logs import Logs
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class StoreThread(Protocol):
+    """The one thread that talks to the metadata store; it applies what changed before it returns."""
+
+    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+
+@dataclass(slots=True)
+class Context:
+    """Built once by the broker. Handlers read it; only the broker replaces `config` (dynamic changes)."""
+
+    config: BrokerConfig
+    clock: Clock
+    cluster: ClusterMetadata
+    topics: TopicAdmin
+    configs: ConfigAdmin
+    producer_ids: ProducerIds
+    partitions: Partitions
+    logs: Logs
+    fetch_sessions: FetchSessions
+    store: StoreThread
+    executor: Executor
+    """For work that may block: cold reads, directory sizes."""
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.cluster.image
+
+
+class Request(NamedTuple):
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+    peer: Peer
+    body: Any
+    """In the newest version's shape."""
+    raw: Any
+    """As it came: for fields that newer versions dropped."""
+    software: tuple[str, str] = ("unknown", "unknown")

@@ -1,0 +1,36 @@
+"""DeleteTopics (20), versions 1 to 6: by name, from version 6 on also by id (KIP-516).
+
+Neither or both of them, or a topic meant twice, is INVALID_REQUEST; an unknown id UNKNOWN_TOPIC_ID. With `delete.topic.enable=false` every topic
+is TOPIC_DELETION_DISABLED (INVALID_REQUEST before version 3, which does not know it; KIP-322). Internal topics can be deleted,
+as in Kafka.
+
+Deviation: `timeout` is read and not used: when the answer leaves, the topic is gone from the store, and its logs are renamed
+to be removed from the disk after `file.delete.delay.ms`.
+"""
+
+from typing import TYPE_CHECKING
+
+from barnabas.base.errors import ErrorCode
+from barnabas.base.ids import ZERO_UUID
+from barnabas.controller.requests import DeletedTopic, TopicRef
+from barnabas.handlers.context import Context, Request
+from barnabas.wire import Reply
+
+if TYPE_CHECKING:
+    from kio.schema.delete_topics.v6.request import DeleteTopicsRequest
+
+_FIRST_WITH_DELETION_DISABLED = 3
+
+
+async def handle(context: Context, request: Request) -> Reply:
+    body: DeleteTopicsRequest = request.body
+    topics = [TopicRef(topic.name, topic.topic_id or ZERO_UUID) for topic in body.topics]
+    results = await context.store.run(context.topics.delete_topics, topics)
+    return Reply(responses=[_result(request.version, result) for result in results])
+
+
+def _result(version: int, result: DeletedTopic) -> Reply:
+    code = result.error
+    if code is ErrorCode.topic_deletion_disabled and version < _FIRST_WITH_DELETION_DISABLED:
+        code = ErrorCode.invalid_request
+    return Reply(name=result.name, topic_id=result.topic_id, error_code=code, error_message=result.message)

@@ -1,0 +1,106 @@
+"""From a frame to its handler and back to bytes.
+
+Errors of a request are data in its response, made by its handler. What reaches this file is a protocol
+violation (the connection is closed, with one log line) or a defect (logged with its traceback, the
+connection is closed: a response nobody can trust must not be sent).
+"""
+
+import asyncio
+import logging
+import struct
+from collections.abc import Coroutine
+from typing import Any
+
+from barnabas.base.errors import InvalidRequest, KafkaError
+from barnabas.handlers import api_versions
+from barnabas.handlers.context import Context, Request
+from barnabas.handlers.registry import API_VERSIONS, APIS, FETCH, PRODUCE, Api, handler_of
+from barnabas.network.connection import Connection
+from barnabas.network.responses import Parts, Pending
+from barnabas.wire import Reply, encode_response, parse_request
+from barnabas.wire.header import RequestHeader, parse_header, skip_tags
+from barnabas.wire.schemas import request_schema
+
+logger = logging.getLogger("requests")
+
+_LENGTH = struct.Struct(">i")
+
+
+class Dispatcher:
+    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
+        self._context: Context = context
+        self._loop: asyncio.AbstractEventLoop = loop
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def on_frame(self, connection: Connection, frame: memoryview) -> Parts | Pending | None:
+        """Called by the connection for each request, in order."""
+        try:
+            header = parse_header(frame)
+            api = APIS.get(header.api_key)
+            if api is None:
+                raise InvalidRequest(f"unknown API key {header.api_key}")
+            if not api.min_version <= header.version <= api.max_version:
+                return self._on_unsupported_version(header, api)
+            return self._dispatch(connection, frame, header, api)
+        except KafkaError as error:
+            connection.close(error.message, is_fault=True)
+        except Exception:
+            logger.exception("A request of %r failed in a way nobody foresaw", connection)
+            connection.close("internal error", is_fault=True)
+        return None
+
+    def _on_unsupported_version(self, header: RequestHeader, api: Api) -> Parts:
+        if api.key != API_VERSIONS:
+            raise InvalidRequest(f"{api.name} version {header.version} is not supported")
+        # KIP-511: the client learns from a version 0 answer which version to ask with.
+        reply = api_versions.unsupported_version_reply()
+        return [_framed(encode_response(API_VERSIONS, 0, header.correlation_id, reply))]
+
+    def _dispatch(
+        self, connection: Connection, frame: memoryview, header: RequestHeader, api: Api
+    ) -> Parts | Pending | None:
+        schema = request_schema(api.key, header.version, api.max_version)
+        position = skip_tags(frame, header.end) if schema.has_header_tags else header.end
+        handler = handler_of(api.key)
+        if api.key in (PRODUCE, FETCH):
+            result: Parts | Pending | None = handler(self._context, connection, header, frame, position)
+            return result
+        body, raw = parse_request(api.key, header.version, api.max_version, frame, position)
+        request = Request(
+            api.key, header.version, header.correlation_id, header.client_id, connection.peer, body, raw
+        )
+        reply = handler(self._context, request)
+        if isinstance(reply, Reply):
+            return [_encoded(request, reply)]
+        return self._later(connection, request, reply)
+
+    def _later(
+        self, connection: Connection, request: Request, work: Coroutine[Any, Any, Reply]
+    ) -> Pending:
+        pending = Pending()
+
+        async def finish() -> None:
+            try:
+                pending.complete([_encoded(request, await work)])
+            except Exception:
+                logger.exception("A request of %r failed in a way nobody foresaw", connection)
+                connection.close("internal error", is_fault=True)
+
+        # Not cancelled with the connection: what a client asked for is done even if it hangs up.
+        task = self._loop.create_task(finish())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return pending
+
+    async def drain(self) -> None:
+        """Wait for what is under way."""
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _encoded(request: Request, reply: Reply) -> bytes:
+    return _framed(encode_response(request.api_key, request.version, request.correlation_id, reply))
+
+
+def _framed(payload: bytes) -> bytes:
+    return _LENGTH.pack(len(payload)) + payload

@@ -1,0 +1,248 @@
+"""Fetch (1), versions 4 to 18.
+
+Long poll: the answer waits until `min_bytes` are readable or `max_wait` is over. The first batch is returned
+whole even when it is larger than every limit, and the batch that holds the asked offset is returned whole:
+the client skips what it did not ask for. Record bytes are file ranges, sent by the connection with
+`sendfile`. KIPs: 74 (response limit), 98 (aborted transactions), 227 (sessions), 320 (leader epochs), 516 (topic
+ids, v13), 595 (diverging epochs), 951 (leader hints, v16).
+
+Deviation: `rack_id` (KIP-392, fetch from the closest replica) is read and not used: there is one replica.
+"""
+
+import asyncio
+import logging
+
+from barnabas.base.errors import (
+    ErrorCode,
+    KafkaError,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+    error_of,
+)
+from barnabas.base.ranges import FileRange
+from barnabas.handlers.context import Context
+from barnabas.handlers.leader_hints import endpoints_for, hint_for
+from barnabas.network.connection import Connection
+from barnabas.network.responses import Parts, Pending
+from barnabas.replication.fetch_sessions import PartitionKey, Resolved
+from barnabas.replication.parked_fetch import ParkedFetch
+from barnabas.replication.partition import READ_COMMITTED, Partition, ReadResult
+from barnabas.storage.page_cache import is_cached, warm
+from barnabas.wire.fetch import (
+    FIRST_WITH_ENDPOINTS,
+    FIRST_WITH_TOPIC_IDS,
+    FetchPartition,
+    FetchRequest,
+    PartitionResult,
+    TopicResult,
+    encode_fetch_response,
+    parse_fetch,
+)
+from barnabas.wire.header import RequestHeader
+from barnabas.wire.primitives import NodeEndpoint
+
+logger = logging.getLogger("requests")
+
+_ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
+
+
+def handle_frame(
+    context: Context, connection: Connection, header: RequestHeader, frame: memoryview, position: int
+) -> Parts | Pending:
+    request = parse_fetch(header.version, frame, position)
+    resolved = context.fetch_sessions.resolve(request, header.version >= FIRST_WITH_TOPIC_IDS)
+    if resolved.error is not ErrorCode.none:
+        return encode_fetch_response(header.version, header.correlation_id, (), error_code=resolved.error)
+    return _Fetch(context, connection, header, request, resolved).start()
+
+
+class _Fetch:
+    """One request from reading to answering; reads again each time it is woken."""
+
+    __slots__ = (
+        "_connection",
+        "_context",
+        "_for_replica",
+        "_has_error",
+        "_header",
+        "_pending",
+        "_request",
+        "_resolved",
+        "_total",
+    )
+
+    def __init__(
+        self,
+        context: Context,
+        connection: Connection,
+        header: RequestHeader,
+        request: FetchRequest,
+        resolved: Resolved,
+    ) -> None:
+        self._context: Context = context
+        self._connection: Connection = connection
+        self._header: RequestHeader = header
+        self._request: FetchRequest = request
+        self._resolved: Resolved = resolved
+        self._for_replica: bool = request.replica_id >= 0
+        self._pending: Pending | None = None
+        self._total: int = 0
+        self._has_error: bool = False
+
+    def start(self) -> Parts | Pending:
+        results = self._read()
+        request = self._request
+        if request.max_wait_ms <= 0 or not results or self._has_error or self._total >= request.min_bytes:
+            return self._answer(results)
+        pending = self._pending = Pending()
+        parked = ParkedFetch(
+            self._known_partitions(),
+            request.min_bytes - self._total,
+            request.max_wait_ms / 1000,
+            asyncio.get_running_loop(),
+            self._try_complete,
+        )
+        pending.on_cancel(parked.forget)
+        return pending
+
+    def _try_complete(self, is_final: bool) -> int:
+        """Read again; answer when there is enough. Returns the bytes still missing."""
+        results = self._read()
+        missing = self._request.min_bytes - self._total
+        if missing > 0 and not self._has_error and not is_final:
+            return missing
+        assert self._pending is not None
+        answer = self._answer(results)
+        if isinstance(answer, Pending):
+            later, pending = answer, self._pending
+            later.when_complete(lambda: pending.complete(later.parts))
+        else:
+            self._pending.complete(answer)
+        return 0
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def _read(self) -> list[TopicResult]:
+        topics: dict[tuple[str, object], TopicResult] = {}
+        left = min(self._request.max_bytes, self._context.config.fetch_max_bytes)
+        self._total, self._has_error = 0, False
+        for key, wanted in self._resolved.partitions:
+            result = self._read_partition(key, wanted, left)
+            if result.records is not None:
+                self._total += result.records.size
+                left -= result.records.size
+            topic = topics.get(key[:2])
+            if topic is None:
+                topic = topics[key[:2]] = TopicResult(key.name, key.topic_id, [])
+            topic.partitions.append(result)
+        return list(topics.values())
+
+    def _read_partition(self, key: PartitionKey, wanted: FetchPartition, left: int) -> PartitionResult:
+        partition = None
+        try:
+            partition = self._find(key)
+            partition.check_leader(wanted.leader_epoch)
+            diverging = _diverging(partition, wanted)
+            if diverging is not None:
+                self._has_error = True
+                return PartitionResult(wanted.partition, 0, -1, -1, -1, None, None, None, diverging)
+            found = partition.read(
+                wanted.offset,
+                min(wanted.max_bytes, left),
+                isolation_level=self._request.isolation_level,
+                for_replica=self._for_replica,
+                # One batch at least in the whole answer, or a large batch would block its readers forever.
+                min_one_batch=self._total == 0,
+            )
+            return self._result_of(partition, wanted, found)
+        except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
+            return self._failure(wanted.partition, partition, error)
+
+    def _result_of(self, partition: Partition, wanted: FetchPartition, found: ReadResult) -> PartitionResult:
+        records, aborted = None, None
+        if found.records is not None:
+            records = FileRange(found.records.file, found.records.position, found.records.size)
+        if self._request.isolation_level == READ_COMMITTED:
+            aborted = [] if found.records is None else partition.aborted_in(found.records)
+        return PartitionResult(
+            wanted.partition,
+            0,
+            found.high_watermark,
+            found.last_stable_offset,
+            found.log_start_offset,
+            aborted,
+            records,
+        )
+
+    def _find(self, key: PartitionKey) -> Partition:
+        partitions = self._context.partitions
+        if self._header.version >= FIRST_WITH_TOPIC_IDS:
+            hosted = partitions.topic_by_id(key.topic_id)
+            if hosted is None:
+                raise UnknownTopicId
+        else:
+            hosted = partitions.topic(key.name)
+        found = None if hosted is None else hosted.partitions.get(key.partition)
+        if found is None:
+            raise UnknownTopicOrPartition
+        return found
+
+    def _failure(self, number: int, partition: Partition | None, error: Exception) -> PartitionResult:
+        self._has_error = True
+        code, _ = error_of(error)
+        if not isinstance(error, KafkaError):
+            logger.exception("Read of partition %s failed", number, exc_info=error)
+        leader = hint_for(partition) if partition is not None and code in _ERRORS_WITH_A_HINT else None
+        return PartitionResult(number, code, leader=leader)
+
+    def _known_partitions(self) -> list[Partition]:
+        return [self._find(key) for key, _ in self._resolved.partitions]
+
+    # --- answering ----------------------------------------------------------------------------------
+
+    def _answer(self, results: list[TopicResult]) -> Parts | Pending:
+        """Encode; but first have bytes that are not in the page cache read by a thread."""
+        session = self._resolved.session
+        if session is not None:
+            changed = session.filter(results)
+            results = results if self._resolved.is_full else changed
+        ranges = [
+            each.records
+            for topic in results
+            for each in topic.partitions
+            if isinstance(each.records, FileRange) and not is_cached(each.records)
+        ]
+        if not ranges:
+            return self._encode(results)
+        later = Pending()
+        future = asyncio.get_running_loop().run_in_executor(self._context.executor, warm, ranges)
+        # Should warming fail, sendfile meets the same disk and closes the connection with its error.
+        future.add_done_callback(lambda _: later.complete(self._encode(results)))
+        return later
+
+    def _encode(self, results: list[TopicResult]) -> Parts:
+        version, session = self._header.version, self._resolved.session
+        endpoints: tuple[NodeEndpoint, ...] = ()
+        if self._has_error and version >= FIRST_WITH_ENDPOINTS:
+            hints = [each.leader for topic in results for each in topic.partitions if each.leader is not None]
+            endpoints = endpoints_for(self._context, hints, self._connection.peer)
+        return encode_fetch_response(
+            version,
+            self._header.correlation_id,
+            results,
+            session_id=0 if session is None else session.id,
+            endpoints=endpoints,
+        )
+
+
+def _diverging(partition: Partition, wanted: FetchPartition) -> tuple[int, int] | None:
+    """Where the reader's log leaves ours (KIP-595); None when it does not, or does not ask."""
+    if wanted.last_fetched_epoch < 0:
+        return None
+    found = partition.log.end_offset_for_epoch(wanted.last_fetched_epoch)
+    if found is None:
+        return None
+    epoch, end_offset = found
+    if epoch < wanted.last_fetched_epoch or end_offset < wanted.offset:
+        return epoch, end_offset
+    return None

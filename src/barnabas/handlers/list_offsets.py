@@ -1,0 +1,112 @@
+"""ListOffsets (2), versions 1 to 11: the offset that belongs to a point in time.
+
+Besides times there are earliest (-2), latest (-1: the high watermark, the last stable offset for read_committed, the log
+end for replicas), and by KIPs 734, 405, 1005 and 1023 the largest timestamp (-3, v7), earliest local (-4, v8),
+latest tiered (-5, v9) and earliest pending upload (-6, v11). Nothing is tiered here: earliest local is earliest, the last two are
+-1. A time is answered exactly, with the first record at or after it; one that consumers cannot see yet is answered as if
+it were not there. KIP-320: leader epochs are checked and told.
+
+A special timestamp that is newer than the version asked with is UNSUPPORTED_VERSION, a partition asked for twice INVALID_REQUEST.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from barnabas.base.errors import ErrorCode
+from barnabas.handlers.context import Context, Request
+from barnabas.handlers.local_partitions import code_of, local_partition
+from barnabas.replication.partition import READ_COMMITTED
+from barnabas.storage.log import Log
+from barnabas.wire import Reply
+
+if TYPE_CHECKING:
+    from kio.schema.list_offsets.v11.request import ListOffsetsPartition, ListOffsetsRequest
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = (
+    -1,
+    -2,
+    -3,
+    -4,
+    -5,
+    -6,
+)
+_FIRST_VERSION_OF = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+_CONSUMER, _DEBUGGING_CONSUMER = -1, -2
+_NOTHING = (-1, -1, -1)
+
+
+def handle(context: Context, request: Request) -> Reply:
+    body: ListOffsetsRequest = request.body
+    times = Counter((topic.name, each.partition_index) for topic in body.topics for each in topic.partitions)
+    return Reply(
+        topics=[
+            Reply(
+                name=topic.name,
+                partitions=[
+                    _duplicate(each)
+                    if times[topic.name, each.partition_index] > 1
+                    else _partition(context, request, topic.name, each)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _duplicate(wanted: "ListOffsetsPartition") -> Reply:
+    return Reply(partition_index=wanted.partition_index, error_code=ErrorCode.invalid_request)
+
+
+def _partition(context: Context, request: Request, topic: str, wanted: "ListOffsetsPartition") -> Reply:
+    number, timestamp = wanted.partition_index, wanted.timestamp
+    if timestamp < 0 and request.version < _FIRST_VERSION_OF.get(timestamp, request.version + 1):
+        return Reply(partition_index=number, error_code=ErrorCode.unsupported_version)
+    try:
+        partition = local_partition(context, topic, number)
+        if request.body.replica_id != _DEBUGGING_CONSUMER:
+            partition.check_leader(wanted.current_leader_epoch)
+        log = partition.log
+        end = _visible_end(log, request)
+        if timestamp == LATEST:
+            offset, found_timestamp, epoch = end, -1, partition.leader_epoch
+        else:
+            offset, found_timestamp, epoch = _look_up(log, timestamp, end)
+    except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
+        return Reply(partition_index=number, error_code=code_of(error, topic, number))
+    return Reply(
+        partition_index=number,
+        error_code=ErrorCode.none,
+        timestamp=found_timestamp,
+        offset=offset,
+        leader_epoch=epoch,
+    )
+
+
+def _visible_end(log: Log, request: Request) -> int:
+    """The first offset that the one who asks cannot read."""
+    if request.body.replica_id != _CONSUMER:
+        return log.log_end_offset
+    return log.last_stable_offset if request.body.isolation_level == READ_COMMITTED else log.high_watermark
+
+
+def _look_up(log: Log, timestamp: int, end: int) -> tuple[int, int, int]:
+    """Offset, timestamp, leader epoch."""
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        first = log.leader_epochs.earliest
+        known = first is not None and first.start_offset <= log.log_start_offset
+        return log.log_start_offset, -1, first.epoch if known and first is not None else -1
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return _NOTHING
+    if timestamp == MAX_TIMESTAMP:
+        found = log.offset_of_max_timestamp()
+    else:
+        found = log.offset_for_timestamp(timestamp)
+    return _NOTHING if found is None or found.offset >= end else found

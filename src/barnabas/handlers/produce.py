@@ -1,0 +1,265 @@
+"""Produce (0), versions 3 to 13.
+
+acks=0 is never answered (a failed one closes the connection, so that the client notices), acks=1 as soon as
+the leader's log has the batch, acks=all when every in-sync replica has it. Where the topic asks for a flush
+(`flush.messages`, `flush.ms`), the answer waits for the disk. KIPs: 98 (idempotence), 467 (record errors),
+516 (topic ids, v13), 951 (leader hints, v10). A topic that does not exist is created when
+`auto.create.topics.enable` says so; Apache Kafka does that from Metadata only.
+
+Deviation: transactional batches are refused with INVALID_TXN_STATE, as there is no transaction
+coordinator that could have begun them.
+"""
+
+import asyncio
+import logging
+
+from barnabas.base.errors import (
+    ErrorCode,
+    InvalidRecord,
+    InvalidRequiredAcks,
+    InvalidTxnState,
+    KafkaError,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+    error_of,
+)
+from barnabas.handlers.auto_creation import create_missing, may_create
+from barnabas.handlers.context import Context
+from barnabas.handlers.leader_hints import endpoints_for, hint_for
+from barnabas.network.connection import Connection, Peer
+from barnabas.network.responses import Parts, Pending
+from barnabas.replication.partition import Partition
+from barnabas.replication.partitions import HostedTopic
+from barnabas.storage.append_info import AppendInfo
+from barnabas.wire.header import RequestHeader
+from barnabas.wire.produce import (
+    FIRST_WITH_LEADER_HINTS,
+    FIRST_WITH_TOPIC_IDS,
+    PartitionRecords,
+    PartitionResult,
+    ProduceRequest,
+    TopicRecords,
+    TopicResult,
+    encode_produce_response,
+    parse_produce,
+)
+
+logger = logging.getLogger("requests")
+
+_FIRST_WITH_ZSTD = 7
+_ATTRIBUTES_LOW_BYTE = 22
+_TRANSACTIONAL = 0x10
+_ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
+
+
+def handle_frame(
+    context: Context, connection: Connection, header: RequestHeader, frame: memoryview, position: int
+) -> Parts | Pending | None:
+    request = parse_produce(header.version, frame, position)
+    if header.version < FIRST_WITH_TOPIC_IDS:
+        missing = [each.name for each in request.topics if context.partitions.topic(each.name) is None]
+        if missing and any(may_create(context, name) for name in missing):
+            return _create_and_append(context, connection, header, request, missing)
+    return _append(context, connection, header, request)
+
+
+def _append(
+    context: Context, connection: Connection, header: RequestHeader, request: ProduceRequest
+) -> Parts | Pending | None:
+    append = _Append(context, header.version, request)
+    results = [append.to_topic(topic) for topic in request.topics]
+    if request.acks == 0:
+        if append.failed is not None:
+            connection.close(f"a Produce with acks=0 failed: {append.failed}", is_fault=True)
+        return None
+    if not append.waiting:
+        return [_encode(context, header, results, append.failed is not None, connection.peer)]
+    return _Acknowledgement(context, connection.peer, header, request.timeout_ms, results, append).pending
+
+
+def _encode(
+    context: Context, header: RequestHeader, results: list[TopicResult], has_failed: bool, peer: Peer
+) -> bytes:
+    if not has_failed or header.version < FIRST_WITH_LEADER_HINTS:
+        return encode_produce_response(header.version, header.correlation_id, results)
+    hints = [each.leader for topic in results for each in topic.partitions if each.leader is not None]
+    return encode_produce_response(
+        header.version, header.correlation_id, results, endpoints=endpoints_for(context, hints, peer)
+    )
+
+
+class _Append:
+    """The appends of one request; remembers what has to be waited for."""
+
+    __slots__ = ("_acks", "_context", "_version", "failed", "waiting")
+
+    def __init__(self, context: Context, version: int, request: ProduceRequest) -> None:
+        self._context: Context = context
+        self._version: int = version
+        self._acks: int = request.acks
+        self.failed: str | None = None
+        self.waiting: list[tuple[Partition, AppendInfo]] = []
+
+    def to_topic(self, topic: TopicRecords) -> TopicResult:
+        if self._version >= FIRST_WITH_TOPIC_IDS:
+            hosted = self._context.partitions.topic_by_id(topic.topic_id)
+        else:
+            hosted = self._context.partitions.topic(topic.name)
+        results = [self._to_partition(hosted, each) for each in topic.partitions]
+        return TopicResult(topic.name, topic.topic_id, results)
+
+    def _to_partition(self, hosted: HostedTopic | None, wanted: PartitionRecords) -> PartitionResult:
+        partition = None
+        try:
+            partition = self._find(hosted, wanted.partition)
+            records = _checked(wanted)
+            info = partition.append(records, self._acks, allow_zstd=self._version >= _FIRST_WITH_ZSTD)
+            if self._acks and partition.must_wait(info):
+                self.waiting.append((partition, info))
+            return PartitionResult(
+                wanted.partition, 0, info.base_offset, info.log_append_time, info.log_start_offset
+            )
+        except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
+            return self._failure(wanted.partition, partition, error)
+
+    def _find(self, hosted: HostedTopic | None, number: int) -> Partition:
+        if self._acks not in (-1, 0, 1):
+            raise InvalidRequiredAcks(f"acks={self._acks}: allowed are -1, 0 and 1")
+        partition = None if hosted is None else hosted.partitions.get(number)
+        if partition is None:
+            if hosted is None and self._version >= FIRST_WITH_TOPIC_IDS:
+                raise UnknownTopicId
+            raise UnknownTopicOrPartition
+        return partition
+
+    def _failure(self, number: int, partition: Partition | None, error: Exception) -> PartitionResult:
+        code, message = error_of(error)
+        self.failed = message
+        if not isinstance(error, KafkaError):
+            logger.exception("Append to partition %s failed", number, exc_info=error)
+        leader = None
+        if partition is not None and code in _ERRORS_WITH_A_HINT:
+            leader = hint_for(partition)
+        record_errors = tuple(getattr(error, "record_errors", ()))
+        return PartitionResult(number, code, -1, -1, -1, record_errors, message, leader)
+
+
+def _checked(wanted: PartitionRecords) -> bytes | memoryview:
+    records = wanted.records
+    if records is None:
+        raise InvalidRecord("a partition without records")
+    if len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL:
+        raise InvalidTxnState("transactions are not served by this broker")
+    return records
+
+
+class _Acknowledgement:
+    """A response that waits for disks or replicas, until the producer's timeout."""
+
+    def __init__(
+        self,
+        context: Context,
+        peer: Peer,
+        header: RequestHeader,
+        timeout_ms: int,
+        results: list[TopicResult],
+        append: _Append,
+    ) -> None:
+        # Later batches of the same connection need not wait for this one's acknowledgement.
+        self.pending: Pending = Pending(holds_back=False, cancel=self._forget)
+        self._context: Context = context
+        self._peer: Peer = peer
+        self._header: RequestHeader = header
+        self._results: list[TopicResult] = results
+        self._has_failed: bool = append.failed is not None
+        self._left: dict[tuple[str, int], Partition] = {}
+        for partition, _ in append.waiting:
+            self._left[partition.topic_partition] = partition
+        loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle = loop.call_later(timeout_ms / 1000, self._on_timeout)
+        for partition, info in append.waiting:
+            partition.when_acknowledged(info, _Waiting(self, partition))
+
+    def on_partition(self, partition: Partition, error: KafkaError | None) -> None:
+        if self._left.pop(partition.topic_partition, None) is None:
+            return
+        if error is not None:
+            self._replace(partition, error.code)
+        if not self._left:
+            self._finish()
+
+    def _on_timeout(self) -> None:
+        for partition in list(self._left.values()):
+            self._replace(partition, ErrorCode.request_timed_out)
+        self._left.clear()
+        self._finish()
+
+    def _replace(self, partition: Partition, code: ErrorCode) -> None:
+        self._has_failed = True
+        name, number = partition.topic_partition
+        for topic in self._results:
+            if topic.name != name and topic.topic_id != partition.topic_id:
+                continue
+            for index, result in enumerate(topic.partitions):
+                if result.partition == number:
+                    topic.partitions[index] = PartitionResult(number, code)
+
+    def _finish(self) -> None:
+        self._timer.cancel()
+        self.pending.complete([_encode(self._context, self._header, self._results, self._has_failed, self._peer)])
+
+    def _forget(self) -> None:
+        self._timer.cancel()
+        self._left.clear()
+
+
+class _Waiting:
+    """One partition's part of an acknowledgement."""
+
+    __slots__ = ("_acknowledgement", "_partition")
+
+    def __init__(self, acknowledgement: _Acknowledgement, partition: Partition) -> None:
+        self._acknowledgement: _Acknowledgement = acknowledgement
+        self._partition: Partition = partition
+
+    def __call__(self, error: KafkaError | None) -> None:
+        self._acknowledgement.on_partition(self._partition, error)
+
+
+def _create_and_append(
+    context: Context,
+    connection: Connection,
+    header: RequestHeader,
+    request: ProduceRequest,
+    missing: list[str],
+) -> Pending:
+    """Create the topics first. The records are copied: the receive buffer moves on meanwhile."""
+    kept = request._replace(topics=[_copied(topic) for topic in request.topics])
+    pending = Pending()
+
+    async def create_then_append() -> None:
+        await create_missing(context, missing)
+        if connection.is_closed:
+            return
+        result = _append(context, connection, header, kept)
+        if isinstance(result, Pending):
+            inner = result
+            inner.when_complete(lambda: pending.complete(inner.parts))
+        else:
+            pending.complete(result or [])
+
+    task = asyncio.get_running_loop().create_task(create_then_append())
+    _creating.add(task)
+    task.add_done_callback(_creating.discard)
+    return pending
+
+
+_creating: set[asyncio.Task[None]] = set()
+
+
+def _copied(topic: TopicRecords) -> TopicRecords:
+    partitions = [
+        PartitionRecords(each.partition, None if each.records is None else bytes(each.records))
+        for each in topic.partitions
+    ]
+    return topic._replace(partitions=partitions)

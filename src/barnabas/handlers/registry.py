@@ -1,0 +1,62 @@
+"""The one table of what this broker serves: key, name, versions, and the module that handles it.
+
+Dispatch and the ApiVersions answer are made from it. A module is imported when the first such request
+arrives: a broker pays for what its clients use.
+"""
+
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Api(NamedTuple):
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    advertised_min: int
+
+    @property
+    def module(self) -> str:
+        """`DescribeTopicPartitions` is handled by `describe_topic_partitions`."""
+        snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in self.name)
+        return f"barnabas.handlers.{snake[1:]}"
+
+
+def _api(key: int, name: str, min_version: int, max_version: int, advertised_min: int | None = None) -> Api:
+    return Api(key, name, min_version, max_version, min_version if advertised_min is None else advertised_min)
+
+
+PRODUCE, FETCH, API_VERSIONS = 0, 1, 18
+
+APIS: dict[int, Api] = {
+    api.key: api
+    for api in (
+        # librdkafka before 2.x enables its codecs by the lowest version it sees: Kafka says 0, so do we.
+        _api(PRODUCE, "Produce", 3, 13, advertised_min=0),
+        _api(FETCH, "Fetch", 4, 18),
+        _api(2, "ListOffsets", 1, 11),
+        _api(3, "Metadata", 0, 13),
+        _api(API_VERSIONS, "ApiVersions", 0, 4),
+        _api(19, "CreateTopics", 2, 7),
+        _api(20, "DeleteTopics", 1, 6),
+        _api(21, "DeleteRecords", 0, 2),
+        _api(22, "InitProducerId", 0, 5),
+        _api(23, "OffsetForLeaderEpoch", 2, 4),
+        _api(32, "DescribeConfigs", 1, 4),
+        _api(33, "AlterConfigs", 0, 2),
+        _api(35, "DescribeLogDirs", 1, 5),
+        _api(37, "CreatePartitions", 0, 3),
+        _api(44, "IncrementalAlterConfigs", 0, 1),
+        _api(60, "DescribeCluster", 0, 2),
+        _api(61, "DescribeProducers", 0, 0),
+        _api(75, "DescribeTopicPartitions", 0, 0),
+    )
+}
+
+
+@cache
+def handler_of(key: int) -> Any:
+    """The `handle` function of an API (Produce and Fetch: `handle_frame`)."""
+    module = import_module(APIS[key].module)
+    return module.handle_frame if key in (PRODUCE, FETCH) else module.handle

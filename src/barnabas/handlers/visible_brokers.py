@@ -1,0 +1,53 @@
+"""The cluster as seen through one listener: who can be reached there, and what that makes of a partition.
+
+Metadata and DescribeTopicPartitions answer with it. A broker that is not registered, or that has no endpoint of
+that name, cannot be reached: it leads nothing there, and its replicas are offline.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from barnabas.base.errors import ErrorCode
+from barnabas.metadata.image import NO_LEADER, Address, BrokerImage, ClusterImage
+
+
+class VisibleBrokers:
+    """Built for one answer."""
+
+    __slots__ = ("_endpoints", "_image")
+
+    def __init__(self, image: ClusterImage, listener: str) -> None:
+        self._image: ClusterImage = image
+        self._endpoints: dict[int, Address] = {
+            broker.id: broker.endpoints[listener]
+            for broker in image.brokers.values()
+            if listener in broker.endpoints
+        }
+
+    def __iter__(self) -> Iterator[tuple[BrokerImage, Address]]:
+        for number, address in self._endpoints.items():
+            yield self._image.brokers[number], address
+
+    def __contains__(self, broker_id: int) -> bool:
+        return broker_id in self._endpoints
+
+    def leader(self, broker_id: int) -> int:
+        return broker_id if broker_id in self._endpoints else NO_LEADER
+
+    def leader_error(self, broker_id: int) -> ErrorCode:
+        """Why clients of this listener cannot reach the leader."""
+        if broker_id in self._endpoints:
+            return ErrorCode.none
+        if broker_id in self._image.brokers:
+            return ErrorCode.listener_not_found
+        return ErrorCode.leader_not_available
+
+    def offline(self, replicas: Sequence[int]) -> tuple[int, ...]:
+        return tuple(each for each in replicas if each not in self._endpoints)
+
+    def online(self, replicas: Sequence[int]) -> tuple[int, ...]:
+        return tuple(each for each in replicas if each in self._endpoints)
+
+    @property
+    def controller_id(self) -> int:
+        """-1 while there is none, or none that these clients could reach."""
+        return self.leader(self._image.controller_id)

@@ -1,0 +1,335 @@
+"""The cluster's metadata: an image made from the store, kept current, and this broker's place in it.
+
+Own writes go through `transaction` and are in `image` when it returns; other processes' arrive by a watch.
+All methods block on the store and belong on its thread; only `image` may be read anywhere, at any time,
+without a lock. Subscribers are told on the thread that noticed the change, one change after another, and must
+not block.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from barnabas.base.clock import Clock, SystemClock
+from barnabas.base.config.listeners import Listener
+from barnabas.base.ids import encode_uuid, random_uuid
+from barnabas.metadata import image_loading, nodes, paths
+from barnabas.metadata.image import NO_CONTROLLER, BrokerImage, ClusterImage, TopicImage
+from barnabas.metadata.nodes import BrokerNode, StateNode
+from barnabas.metadata.staleness import Stale
+from barnabas.metadata.store import (
+    BadVersion,
+    Create,
+    MetadataStore,
+    NodeExists,
+    NoNode,
+    Operation,
+    OperationResult,
+    SessionExpired,
+    Set,
+    StoreError,
+    Watch,
+    WatchEvent,
+)
+
+logger = logging.getLogger(__name__)
+
+_RELOAD_ALL_FROM = 100
+"""With so many topics out of date, one bulk read is cheaper than one read for each."""
+
+
+class BrokerIdInUse(StoreError):
+    """Another living process is registered under this broker id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterChange:
+    """From one image to the next; the names of what is different (created, changed or gone)."""
+
+    before: ClusterImage
+    image: ClusterImage
+    topics: frozenset[str] = frozenset()
+    topic_configs: frozenset[str] = frozenset()
+    broker_configs: frozenset[str] = frozenset()
+    group_configs: frozenset[str] = frozenset()
+
+    @property
+    def brokers_changed(self) -> bool:
+        return self.before.brokers != self.image.brokers
+
+    @property
+    def controller_changed(self) -> bool:
+        return self.before.controller_id != self.image.controller_id
+
+
+Subscriber = Callable[[ClusterChange], None]
+
+
+class ClusterMetadata:
+    def __init__(self, store: MetadataStore, clock: Clock | None = None) -> None:
+        self.store: MetadataStore = store
+        self.image: ClusterImage = ClusterImage()
+        self._clock: Clock = clock or SystemClock()
+        self._lock: threading.RLock = threading.RLock()
+        self._subscribers: list[Subscriber] = []
+        self._watch: Watch | None = None
+        self._missed_something: bool = False
+
+    # The image
+
+    def load(self, cluster_id: str | None = None) -> ClusterImage:
+        """Read everything and follow it from now on; an empty store gets `cluster_id`, or one made up."""
+        with self._lock:
+            if self._watch is None:
+                self._watch = self.store.watch("/", self._on_events, recursive=True, skip_own=True)
+            tree = self.store.subtree("/")
+            if self._lay_out(tree, cluster_id):
+                tree = self.store.subtree("/")
+            self._publish(self._image_of(tree))
+            return self.image
+
+    def close(self) -> None:
+        """Stop following the store, which stays open."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.cancel()
+
+    def cluster_id(self) -> str:
+        """The cluster's id; it is made up when the store is used for the first time."""
+        return self.image.cluster_id or self.load().cluster_id
+
+    def subscribe(self, callback: Subscriber) -> Callable[[], None]:
+        """Call back with every change from now on; the result ends it."""
+        with self._lock:
+            self._subscribers = [*self._subscribers, callback]
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._subscribers = [other for other in self._subscribers if other is not callback]
+
+        return unsubscribe
+
+    def transaction(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Write to the store, all or nothing; the image shows it when this returns."""
+        results = self.store.transaction(operations)
+        self.refresh(operation.path for operation in operations)
+        return results
+
+    def refresh(self, changed: Iterable[str]) -> None:
+        """Read again what the image holds of these paths."""
+        with self._lock:
+            stale = Stale.after(changed)
+            if stale.everything or self._missed_something:
+                self._publish(self._image_of(self.store.subtree("/")))
+                self._missed_something = False
+            else:
+                self._publish(self._updated(stale))
+
+    def _lay_out(self, tree: image_loading.Tree, cluster_id: str | None) -> bool:
+        missing = image_loading.missing_paths(tree)
+        operations = [Create(path) for path in missing]
+        if paths.CLUSTER_ID not in tree:
+            wanted = cluster_id or encode_uuid(random_uuid())
+            operations.append(Create(paths.CLUSTER_ID, nodes.encode_cluster_id(wanted)))
+        if not operations:
+            return False
+        try:
+            self.store.transaction(operations)
+        except NodeExists:
+            # Another broker starts at the same moment: see what it has left to do.
+            return self._lay_out(self.store.subtree("/"), cluster_id) or True
+        return True
+
+    def _on_events(self, events: Sequence[WatchEvent]) -> None:
+        try:
+            self.refresh(event.path for event in events)
+        except SessionExpired:
+            pass
+        except StoreError as error:
+            self._missed_something = True
+            logger.error("A change of the cluster's metadata could not be read: %s", error)
+
+    def _publish(self, image: ClusterImage) -> None:
+        before, self.image = self.image, image
+        change = ClusterChange(
+            before,
+            image,
+            _different(before.topics, image.topics),
+            _different(before.topic_configs, image.topic_configs),
+            _different(before.broker_configs, image.broker_configs),
+            _different(before.group_configs, image.group_configs),
+        )
+        if before == image:
+            return
+        for subscriber in self._subscribers:
+            try:
+                subscriber(change)
+            except Exception:
+                logger.exception("A subscriber to the cluster's metadata failed")
+
+    def _image_of(self, tree: image_loading.Tree) -> ClusterImage:
+        topics = image_loading.load_topics(tree)
+        return ClusterImage(
+            cluster_id=nodes.read(paths.CLUSTER_ID, tree[paths.CLUSTER_ID][0], nodes.decode_cluster_id),
+            controller_id=_decode(tree, paths.CONTROLLER, nodes.decode_controller, NO_CONTROLLER),
+            controller_epoch=_decode(tree, paths.CONTROLLER_EPOCH, nodes.decode_controller_epoch, 0),
+            brokers=self._load_brokers(image_loading.broker_ids(tree)),
+            topics=topics,
+            topic_by_id=image_loading.index_by_id(topics),
+            topic_configs=image_loading.load_configs(tree, paths.TOPIC_CONFIGS),
+            broker_configs=image_loading.load_configs(tree, paths.BROKER_CONFIGS),
+            group_configs=image_loading.load_configs(tree, paths.GROUP_CONFIGS),
+        )
+
+    def _updated(self, stale: Stale) -> ClusterImage:
+        image = self.image
+        if stale.topics:
+            image = self._with_topics(image, stale.topics)
+        if stale.brokers:
+            ids = [int(name) for name in self.store.children(paths.BROKER_IDS)]
+            image = replace(image, brokers=self._load_brokers(ids))
+        if stale.controller:
+            tree = self.store.subtree(paths.CONTROLLER) | self.store.subtree(paths.CONTROLLER_EPOCH)
+            controller_id = _decode(tree, paths.CONTROLLER, nodes.decode_controller, NO_CONTROLLER)
+            epoch = _decode(tree, paths.CONTROLLER_EPOCH, nodes.decode_controller_epoch, 0)
+            image = replace(image, controller_id=controller_id, controller_epoch=epoch)
+        if stale.topic_configs:
+            configs = self._with_configs(image.topic_configs, stale.topic_configs, paths.topic_config)
+            image = replace(image, topic_configs=configs)
+        if stale.broker_configs:
+            configs = self._with_configs(image.broker_configs, stale.broker_configs, paths.broker_config)
+            image = replace(image, broker_configs=configs)
+        if stale.group_configs:
+            configs = self._with_configs(image.group_configs, stale.group_configs, paths.group_config)
+            image = replace(image, group_configs=configs)
+        return image
+
+    def _with_topics(self, image: ClusterImage, stale: Mapping[str, set[int] | None]) -> ClusterImage:
+        if len(stale) >= _RELOAD_ALL_FROM:
+            topics = image_loading.load_topics(self.store.subtree(paths.TOPICS))
+            by_id = image_loading.index_by_id(topics)
+            return replace(image, topics=topics, topic_by_id=by_id)
+        topics, by_id = dict(image.topics), dict(image.topic_by_id)
+        for name, partitions in stale.items():
+            known = topics.pop(name, None)
+            if known is not None:
+                by_id.pop(known.topic_id, None)
+            topic = self._reload_topic(known, name, partitions)
+            if topic is not None:
+                topics[name] = topic
+                by_id.update(image_loading.index_by_id({name: topic}))
+        return replace(image, topics=topics, topic_by_id=by_id)
+
+    def _reload_topic(
+        self, known: TopicImage | None, name: str, partitions: set[int] | None
+    ) -> TopicImage | None:
+        if known is not None and partitions is not None and partitions <= known.partitions.keys():
+            try:
+                return image_loading.with_states(
+                    known, {number: self._read_state(name, number) for number in partitions}
+                )
+            except NoNode:
+                pass  # deleted meanwhile: read the whole topic
+        return image_loading.load_topics(self.store.subtree(paths.topic(name))).get(name)
+
+    def _read_state(self, topic: str, partition: int) -> tuple[StateNode, int]:
+        path = paths.partition_state(topic, partition)
+        data, stat = self.store.get(path)
+        return nodes.read(path, data, nodes.decode_state), stat.version
+
+    def _load_brokers(self, ids: Iterable[int]) -> dict[int, BrokerImage]:
+        brokers: dict[int, BrokerImage] = {}
+        for broker_id in sorted(ids):
+            path = paths.broker(broker_id)
+            try:
+                data, stat = self.store.get(path)
+            except NoNode:
+                continue
+            node = nodes.read(path, data, nodes.decode_broker)
+            brokers[broker_id] = image_loading.load_broker(broker_id, node, stat.created_in)
+        return brokers
+
+    def _with_configs(
+        self, known: Mapping[str, dict[str, str]], names: Iterable[str], path_of: Callable[[str], str]
+    ) -> dict[str, dict[str, str]]:
+        configs = dict(known)
+        for name in names:
+            configs.pop(name, None)
+            tree = self.store.subtree(path_of(name))
+            configs.update(image_loading.load_configs(tree, path_of(name).rpartition("/")[0]))
+        return configs
+
+    # This broker's place in the cluster
+
+    def join(self, broker_id: int, listeners: Sequence[Listener], rack: str | None = None) -> bool:
+        """Register the broker and stand for controller, in one write; whether it became the controller."""
+        registration = self._registration(broker_id, listeners, rack)
+        try:
+            self.transaction([registration, *self._candidacy(broker_id)])
+            return True
+        except (NodeExists, BadVersion) as error:
+            if error.path == registration.path:
+                raise self._in_use(broker_id) from error
+        self.register_broker(broker_id, listeners, rack)
+        return self.elect_controller(broker_id)
+
+    def register_broker(self, broker_id: int, listeners: Sequence[Listener], rack: str | None = None) -> int:
+        """Announce the broker for as long as this session lives; its epoch."""
+        registration = self._registration(broker_id, listeners, rack)
+        try:
+            self.transaction([registration])
+        except NodeExists as error:
+            stat = self.store.exists(registration.path)
+            if stat is None or stat.ephemeral_owner != self.store.session_id:
+                raise self._in_use(broker_id) from error
+            self.transaction([Set(registration.path, registration.data)])
+        return self.image.brokers[broker_id].epoch
+
+    def elect_controller(self, broker_id: int) -> bool:
+        """Become the controller if there is none; whether this broker is it now."""
+        try:
+            self.transaction(self._candidacy(broker_id))
+        except (NodeExists, BadVersion):
+            self.refresh([paths.CONTROLLER])
+        return self.image.controller_id == broker_id
+
+    def _registration(self, broker_id: int, listeners: Sequence[Listener], rack: str | None) -> Create:
+        node = BrokerNode(tuple(listeners), rack, self._clock.now_ms())
+        return Create(paths.broker(broker_id), nodes.encode_broker(node), ephemeral=True)
+
+    def _candidacy(self, broker_id: int) -> list[Operation]:
+        data = nodes.encode_controller(broker_id, self._clock.now_ms())
+        try:
+            epoch, stat = self.store.get(paths.CONTROLLER_EPOCH)
+        except NoNode:
+            first = nodes.encode_controller_epoch(1)
+            return [Create(paths.CONTROLLER, data, ephemeral=True), Create(paths.CONTROLLER_EPOCH, first)]
+        following = nodes.read(paths.CONTROLLER_EPOCH, epoch, nodes.decode_controller_epoch) + 1
+        return [
+            Create(paths.CONTROLLER, data, ephemeral=True),
+            Set(paths.CONTROLLER_EPOCH, nodes.encode_controller_epoch(following), stat.version),
+        ]
+
+    def _in_use(self, broker_id: int) -> BrokerIdInUse:
+        message = f"broker id {broker_id} is in use by another running broker"
+        try:
+            path = paths.broker(broker_id)
+            node = nodes.read(path, self.store.get(path)[0], nodes.decode_broker)
+            message += f" ({', '.join(map(str, node.listeners))})"
+        except StoreError:
+            pass
+        return BrokerIdInUse(message)
+
+
+def _decode(tree: image_loading.Tree, path: str, decode: Callable[[bytes], int], otherwise: int) -> int:
+    return nodes.read(path, tree[path][0], decode) if path in tree else otherwise
+
+
+def _different(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
+    if before is after:
+        return frozenset()
+    # Identity first: most of thousands of topics are the very same objects.
+    names = {name for name, value in after.items() if (old := before.get(name)) is not value and old != value}
+    names.update(name for name in before if name not in after)
+    return frozenset(names)

@@ -1,0 +1,192 @@
+"""The metadata store as the rest of Barnabas sees it: ZooKeeper's model, without ZooKeeper.
+
+A tree of nodes, each with bytes and a version; compare-and-set by version; ephemeral nodes that vanish with
+the session of their creator; sequential names; watches; transactions that happen whole or not at all.
+`sqlite_store` is the embedded implementation; any other must pass `tests/unit/metadata/store_contract.py`.
+
+Every method is synchronous and may be called from any thread. A write has reached the disk when it returns.
+Watch callbacks run on a thread of the store, one batch after another, and never while a store lock is held,
+so they may call the store. To follow something without a gap: watch first, then read.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+ANY_VERSION = -1
+
+
+class StoreError(Exception):
+    """The store could not do what was asked; the message is one line that a person can act upon."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.operation_index: int = -1
+        """Which operation of a transaction failed; -1 outside of one."""
+
+
+class PathError(StoreError):
+    """The operation does not fit the node at `path`."""
+
+    reason = "cannot be used"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} {self.reason}")
+        self.path: str = path
+
+
+class NoNode(PathError):
+    reason = "does not exist"
+
+
+class NodeExists(PathError):
+    reason = "already exists"
+
+
+class BadVersion(PathError):
+    reason = "was changed by someone else"
+
+
+class NotEmpty(PathError):
+    reason = "has children"
+
+
+class NoChildrenForEphemerals(PathError):
+    reason = "is ephemeral and cannot have children"
+
+
+class SessionExpired(StoreError):
+    """The session is over, by `close()` or by loss: its ephemeral nodes are gone, it can do nothing more."""
+
+
+class Stat(NamedTuple):
+    """What the store knows of a node besides its bytes. Transaction numbers only ever grow."""
+
+    version: int
+    created_in: int
+    """Number of the transaction that created the node (ZooKeeper's czxid: a broker's epoch)."""
+    modified_in: int
+    ephemeral_owner: int
+    """Id of the session the node lives with; 0 for a persistent node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    path: str
+    data: bytes = b""
+    ephemeral: bool = False
+    sequential: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    path: str
+    data: bytes
+    version: int = ANY_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    path: str
+    version: int = ANY_VERSION
+    recursive: bool = False
+    """Also everything below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The node must exist, at this version, for the transaction to happen."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+Operation = Create | Set | Delete | Check
+OperationResult = str | Stat | None
+"""The created path, the new stat, or None for Delete and Check."""
+
+
+class Change(Enum):
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    CHILDREN = "children"
+    """A child came or went (only for watches that are not recursive)."""
+    LOST = "lost"
+    """The store cannot say what happened since the last batch: read everything again."""
+
+
+class WatchEvent(NamedTuple):
+    change: Change
+    path: str
+
+
+WatchCallback = Callable[[Sequence[WatchEvent]], None]
+
+
+class Watch(Protocol):
+    def cancel(self) -> None:
+        """No batch is started after this returns. Idempotent."""
+        ...
+
+
+class MetadataStore(Protocol):
+    @property
+    def session_id(self) -> int:
+        """Id of this session, as ephemeral nodes carry it in `Stat.ephemeral_owner`."""
+        ...
+
+    def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
+    ) -> str:
+        """Create a node below an existing, persistent parent; the path created (see `sequential`)."""
+        ...
+
+    def get(self, path: str) -> tuple[bytes, Stat]: ...
+
+    def exists(self, path: str) -> Stat | None: ...
+
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat: ...
+
+    def delete(self, path: str, version: int = ANY_VERSION, *, recursive: bool = False) -> None: ...
+
+    def children(self, path: str) -> list[str]:
+        """Names (not paths) of the children, sorted."""
+        ...
+
+    def subtree(self, path: str) -> dict[str, tuple[bytes, int]]:
+        """The node and everything below it, path -> (data, version), parents first; empty if not there."""
+        ...
+
+    def transaction(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Do all operations, or none and raise the first failing one's error, with its `operation_index`."""
+        ...
+
+    def watch(
+        self, path: str, callback: WatchCallback, *, recursive: bool = False, skip_own: bool = False
+    ) -> Watch:
+        """Call back for every change of the node and its children, or with `recursive` of anything below.
+
+        The node need not exist. Changes that follow each other quickly may arrive as one. With `skip_own`
+        the store may leave out what was written through this very store object.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the session: its ephemeral nodes are removed. Idempotent."""
+        ...
+
+
+def check_path(path: str) -> None:
+    """Raise StoreError unless `path` is a legal absolute path (ZooKeeper's rules)."""
+    if path == "/":
+        return
+    if not path.startswith("/") or path.endswith("/") or "//" in path or "\0" in path:
+        raise StoreError(f"not a legal path: {path!r}")
+    if "/." in path and any(part in (".", "..") for part in path.split("/")):
+        raise StoreError(f"not a legal path: {path!r}")
+
+
+def parent_of(path: str) -> str:
+    return path.rpartition("/")[0] or "/"

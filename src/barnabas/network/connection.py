@@ -1,0 +1,296 @@
+"""One client connection: a non-blocking socket, frames in, responses out in order.
+
+Invariants:
+- Requests are dispatched in the order they came, and answered in that order.
+- While a request holds the connection back, or while the peer does not read its responses, nothing more
+  is dispatched and, past a small backlog, nothing more is read: memory per connection is bounded.
+- Bytes and file ranges leave through one queue, so a header never overtakes the records of the response
+  before it. Records go from the page cache to the socket by `sendfile`.
+"""
+
+import logging
+import os
+import socket
+from asyncio import AbstractEventLoop
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from barnabas.base.ranges import FileRange
+from barnabas.network.framing import LENGTH_SIZE, BadFrame, FrameReader
+from barnabas.network.responses import Part, Parts, Pending, ResponseQueue
+
+logger = logging.getLogger("network")
+
+RECEIVE_BUFFER_SIZE = 256 * 1024
+# Unsent bytes from which on no further request of the connection is dispatched.
+UNSENT_LIMIT = 1024 * 1024
+# Bytes read ahead while the connection is held back; reading on is how a hang-up is noticed.
+BACKLOG_LIMIT = 64 * 1024
+_MAX_VECTORS = 64
+_SENDFILE_CHUNK = 4 * 1024 * 1024
+
+OnFrame = Callable[["Connection", memoryview], Parts | Pending | None]
+
+
+class Peer(NamedTuple):
+    """Who is at the other end, and through which listener they came."""
+
+    host: str
+    port: int
+    listener: str
+
+
+class Connection:
+    """Owned by the event loop's thread. `on_closed` is called once, whoever closed it."""
+
+    # attributes by lifetime: the process's, the connection's, the traffic's
+    __slots__ = (
+        "_dispatching",
+        "_is_reading",
+        "_is_writing",
+        "_loop",
+        "_on_closed",
+        "_on_frame",
+        "_out",
+        "_reader",
+        "_receive_buffer",
+        "_responses",
+        "_socket",
+        "_unsent",
+        "is_closed",
+        "last_active",
+        "peer",
+        "state",
+    )
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        peer: Peer,
+        loop: AbstractEventLoop,
+        receive_buffer: memoryview,
+        *,
+        max_frame: int,
+        on_frame: OnFrame,
+        on_closed: Callable[["Connection"], None],
+    ) -> None:
+        self._loop: AbstractEventLoop = loop
+        self._receive_buffer: memoryview = receive_buffer
+        self._on_frame: OnFrame = on_frame
+        self._on_closed: Callable[[Connection], None] = on_closed
+
+        self._socket: socket.socket = sock
+        self.peer: Peer = peer
+        self.state: object = None
+        self.is_closed: bool = False
+        self.last_active: float = loop.time()
+
+        self._reader: FrameReader = FrameReader(max_frame)
+        self._responses: ResponseQueue = ResponseQueue()
+        self._out: deque[Part] = deque()
+        self._unsent: int = 0
+        self._dispatching: bool = False
+        self._is_writing: bool = False
+        self._is_reading: bool = True
+        loop.add_reader(sock, self._on_readable)
+
+    def __repr__(self) -> str:
+        return f"{self.peer.host}:{self.peer.port}"
+
+    # --- in -----------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        try:
+            if not self._receive():
+                return
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(f"read failed: {error}")
+            return
+        self._dispatch_frames()
+
+    def _receive(self) -> bool:
+        """Read once (a torn frame: as far as it goes); True when there may be frames to dispatch."""
+        reader = self._reader
+        target = reader.target
+        if target is None:
+            room = self._receive_buffer
+            if reader.expects_large and reader.kept < LENGTH_SIZE:
+                room = room[: LENGTH_SIZE - reader.kept]
+            count = self._socket.recv_into(room)
+            if count:
+                reader.feed(room[:count])
+        else:
+            count = self._socket.recv_into(target)
+            while 0 < count < len(target):
+                reader.received(count)
+                target = target[count:]
+                count = self._socket.recv_into(target)
+            reader.received(count)
+        if count == 0:
+            self.close("closed by peer")
+            return False
+        self.last_active = self._loop.time()
+        return True
+
+    def _dispatch_frames(self) -> None:
+        """Dispatch what is complete and allowed, keep the rest, send what is ready."""
+        reader, responses = self._reader, self._responses
+        self._dispatching = True
+        try:
+            while not self.is_closed and not self._must_wait():
+                frame = reader.next_frame()
+                if frame is None:
+                    break
+                result = self._on_frame(self, frame)
+                if result is None:
+                    continue
+                if isinstance(result, Pending):
+                    result.when_complete(self._on_completed)
+                    responses.add(result)
+                elif responses:
+                    responses.add_done(result)
+                else:
+                    self._enqueue(result)
+        except BadFrame as error:
+            self.close(str(error), is_fault=True)
+        finally:
+            self._dispatching = False
+        if self.is_closed:
+            return
+        reader.detach()
+        self._flush_responses()
+
+    def _dispatch_backlog(self) -> None:
+        """Go on with requests that were received while the connection was held back."""
+        if self._reader.kept and not self.is_closed and not self._must_wait():
+            self._dispatch_frames()
+
+    def _must_wait(self) -> bool:
+        if self._unsent > UNSENT_LIMIT:
+            self._flush()
+            if self._unsent > UNSENT_LIMIT:
+                return True
+        return bool(self._responses) and self._responses.is_held_back
+
+    def _update_reading(self) -> None:
+        wanted = not self.is_closed and (not self._must_wait() or self._reader.kept < BACKLOG_LIMIT)
+        if wanted and not self._is_reading:
+            self._loop.add_reader(self._socket, self._on_readable)
+        elif not wanted and self._is_reading:
+            self._loop.remove_reader(self._socket)
+        self._is_reading = wanted
+
+    # --- out ----------------------------------------------------------------------------------------
+
+    def _on_completed(self) -> None:
+        """A pending response is there: send what is in turn, and go on with what waited behind it."""
+        if self.is_closed or self._dispatching:
+            return
+        self._flush_responses()
+        self._dispatch_backlog()
+
+    def _flush_responses(self) -> None:
+        if self._responses:
+            self._enqueue(self._responses.take_ready())
+        self._flush()
+        if not self.is_closed:
+            self._update_reading()
+
+    def _enqueue(self, parts: Parts) -> None:
+        for part in parts:
+            self._out.append(part)
+            self._unsent += part.size if isinstance(part, FileRange) else len(part)
+
+    def _flush(self) -> None:
+        """Send until the queue is empty or the socket is full."""
+        out = self._out
+        if self._is_writing or not out:
+            return
+        try:
+            self._send_queued()
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self.close(f"write failed: {error}")
+            return
+        if out and not self.is_closed:
+            self._is_writing = True
+            self._loop.add_writer(self._socket, self._on_writable)
+
+    def _on_writable(self) -> None:
+        self._is_writing = False
+        self._loop.remove_writer(self._socket)
+        self.last_active = self._loop.time()
+        self._flush()
+        if self.is_closed or self._is_writing:
+            return
+        self._update_reading()
+        self._dispatch_backlog()
+
+    def _send_queued(self) -> None:
+        out = self._out
+        while out:
+            head = out[0]
+            if isinstance(head, FileRange):
+                self._send_range(head)
+            elif len(out) == 1:
+                self._sent_bytes(self._socket.send(head))
+            else:
+                self._sent_bytes(self._socket.sendmsg(self._leading_buffers()))
+
+    def _leading_buffers(self) -> list[bytes | bytearray | memoryview]:
+        buffers: list[bytes | bytearray | memoryview] = []
+        for part in self._out:
+            if isinstance(part, FileRange) or len(buffers) == _MAX_VECTORS:
+                break
+            buffers.append(part)
+        return buffers
+
+    def _sent_bytes(self, count: int) -> None:
+        out = self._out
+        self._unsent -= count
+        while count:
+            head = out[0]
+            assert not isinstance(head, FileRange)
+            if count < len(head):
+                out[0] = memoryview(head)[count:]
+                return
+            count -= len(head)
+            out.popleft()
+
+    def _send_range(self, head: FileRange) -> None:
+        count = os.sendfile(
+            self._socket.fileno(), head.file.fd, head.position, min(head.size, _SENDFILE_CHUNK)
+        )
+        if count == 0:
+            # The log was truncated under a response that promised these bytes: the frame cannot be
+            # completed, and the client must not read the next response as the rest of this one.
+            raise OSError(f"{head.file.path} ends before byte {head.position + head.size}")
+        self._unsent -= count
+        if count == head.size:
+            self._out.popleft()
+        else:
+            self._out[0] = FileRange(head.file, head.position + count, head.size - count)
+
+    # --- end ----------------------------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing under way: no torn frame, no unanswered request, nothing unsent."""
+        return not (self._responses or self._out or self._reader.kept)
+
+    def close(self, reason: str, *, is_fault: bool = False) -> None:
+        if self.is_closed:
+            return
+        self.is_closed = True
+        logger.log(logging.WARNING if is_fault else logging.DEBUG, "Connection %r closed: %s", self, reason)
+        self._loop.remove_reader(self._socket)
+        if self._is_writing:
+            self._loop.remove_writer(self._socket)
+        self._socket.close()
+        self._out.clear()
+        self._responses.cancel_all()
+        self._on_closed(self)

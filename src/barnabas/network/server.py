@@ -1,0 +1,153 @@
+"""Listeners: bind, accept, keep the table of connections, close the idle ones, stop."""
+
+import asyncio
+import logging
+import socket
+from dataclasses import dataclass
+
+from barnabas.network.connection import RECEIVE_BUFFER_SIZE, Connection, OnFrame, Peer
+
+logger = logging.getLogger("network")
+
+_BACKLOG = 1024
+_ACCEPTS_PER_WAKE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SocketOptions:
+    """What the configuration says about sockets; -1 leaves a buffer to the operating system."""
+
+    max_frame: int = 100 * 1024 * 1024
+    send_buffer: int = -1
+    receive_buffer: int = -1
+    max_idle_seconds: float = 600.0
+    max_connections: int = 2**31 - 1
+
+
+class Server:
+    """All listeners of one broker, on one event loop."""
+
+    def __init__(self, options: SocketOptions, on_frame: OnFrame) -> None:
+        self._options: SocketOptions = options
+        self._on_frame: OnFrame = on_frame
+        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+        self._receive_buffer: memoryview = memoryview(bytearray(RECEIVE_BUFFER_SIZE))
+        self._listening: dict[socket.socket, str] = {}
+        self._idle_sweep: asyncio.TimerHandle | None = None
+        self.connections: set[Connection] = set()
+
+    def bind(self, name: str, host: str | None, port: int) -> int:
+        """Bind a listener (port 0: any free one) without accepting yet; returns the port. May raise OSError."""
+        sock = _bound_socket(host, port)
+        self._listening[sock] = name
+        return int(sock.getsockname()[1])
+
+    def start(self) -> None:
+        """Accept from now on; who connected since `bind` is waiting in the backlog."""
+        for sock, name in self._listening.items():
+            self._loop.add_reader(sock, self._on_acceptable, sock, name)
+        self._schedule_idle_sweep()
+
+    def _on_acceptable(self, listening: socket.socket, name: str) -> None:
+        for _ in range(_ACCEPTS_PER_WAKE):
+            try:
+                sock, address = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                # Out of descriptors, most likely: the peer stays in the backlog, others go on.
+                logger.error("Cannot accept a connection on %s: %s", name, error)
+                self._pause_accepting(listening, name)
+                return
+            self._start_connection(sock, address, name)
+
+    def _pause_accepting(self, listening: socket.socket, name: str) -> None:
+        self._loop.remove_reader(listening)
+
+        def resume() -> None:
+            if listening in self._listening:
+                self._loop.add_reader(listening, self._on_acceptable, listening, name)
+
+        self._loop.call_later(0.1, resume)
+
+    def _start_connection(self, sock: socket.socket, address: tuple[str, int], name: str) -> None:
+        if len(self.connections) >= self._options.max_connections:
+            logger.warning("Connection from %s refused: max.connections is reached", address[0])
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._options.send_buffer >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._options.send_buffer)
+        peer = Peer(str(address[0]), int(address[1]), name)
+        connection = Connection(
+            sock,
+            peer,
+            self._loop,
+            self._receive_buffer,
+            max_frame=self._options.max_frame,
+            on_frame=self._on_frame,
+            on_closed=self.connections.discard,
+        )
+        self.connections.add(connection)
+
+    def _schedule_idle_sweep(self) -> None:
+        if self._options.max_idle_seconds > 0:
+            # A tenth of the limit: a connection lives at most 10 % longer than configured.
+            pause = min(60.0, max(0.05, self._options.max_idle_seconds / 10))
+            self._idle_sweep = self._loop.call_later(pause, self._close_idle)
+
+    def _close_idle(self) -> None:
+        oldest = self._loop.time() - self._options.max_idle_seconds
+        for connection in [each for each in self.connections if each.last_active < oldest]:
+            connection.close("idle for longer than connections.max.idle.ms")
+        self._schedule_idle_sweep()
+
+    def stop_accepting(self) -> None:
+        for sock in self._listening:
+            self._loop.remove_reader(sock)
+            sock.close()
+        self._listening.clear()
+
+    async def drain(self, seconds: float) -> None:
+        """Give requests under way the time to be answered."""
+        deadline = self._loop.time() + seconds
+        while any(not each.is_idle for each in self.connections):
+            if self._loop.time() >= deadline:
+                return
+            # Shutdown only: waking a hundred times a second for at most `seconds` is simpler than
+            # every connection reporting when it turns idle.
+            await asyncio.sleep(0.01)  # noqa: ASYNC110
+
+    def close(self) -> None:
+        self.stop_accepting()
+        if self._idle_sweep is not None:
+            self._idle_sweep.cancel()
+        for connection in list(self.connections):
+            connection.close("broker is stopping")
+
+
+def _bound_socket(host: str | None, port: int) -> socket.socket:
+    """An unconnected TCP socket bound to `host` (None or empty: every interface)."""
+    family = socket.AF_INET6 if host and ":" in host else socket.AF_INET
+    if not host and socket.has_dualstack_ipv6():
+        return _dualstack_socket(port)
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host or "", port))
+        sock.listen(_BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _dualstack_socket(port: int) -> socket.socket:
+    sock = socket.create_server(
+        ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG, reuse_port=False
+    )
+    sock.setblocking(False)
+    return sock

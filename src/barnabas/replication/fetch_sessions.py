@@ -1,0 +1,176 @@
+"""Incremental fetch sessions (KIP-227).
+
+A session remembers what a client fetches, so that a request names only what changed and a response only
+what is new. Epoch 0 opens a session, -1 closes it, and each request must carry the next epoch. The cache is
+bounded: a session is evicted after two minutes without use, or earlier for a larger one.
+"""
+
+import secrets
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from barnabas.base.clock import Clock
+from barnabas.base.errors import ErrorCode
+from barnabas.wire.fetch import FetchPartition, FetchRequest, PartitionResult, TopicResult
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+_MIN_IDLE_SECONDS = 120.0
+_MAX_EPOCH = 2**31 - 1
+
+
+class PartitionKey(NamedTuple):
+    """A partition as its client names it: by topic name (up to version 12) or by topic id."""
+
+    name: str
+    topic_id: UUID
+    partition: int
+
+
+@dataclass(slots=True)
+class CachedPartition:
+    """What the client asked for, and what it was last told."""
+
+    request: FetchPartition
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    had_error: bool = False
+
+    def must_answer(self, result: PartitionResult) -> bool:
+        """True when this result tells the client something it does not know yet; remembers it."""
+        changed = (
+            result.records is not None
+            or result.error_code != 0
+            or self.had_error
+            or result.high_watermark != self.high_watermark
+            or result.log_start_offset != self.log_start_offset
+            or result.last_stable_offset != self.last_stable_offset
+            or result.diverging is not None
+        )
+        self.high_watermark = result.high_watermark
+        self.last_stable_offset = result.last_stable_offset
+        self.log_start_offset = result.log_start_offset
+        self.had_error = result.error_code != 0
+        return changed
+
+
+class Session:
+    __slots__ = ("epoch", "id", "last_used", "partitions", "uses_topic_ids")
+
+    def __init__(self, session_id: int, uses_topic_ids: bool, now: float) -> None:
+        self.id: int = session_id
+        self.epoch: int = 1
+        self.uses_topic_ids: bool = uses_topic_ids
+        self.last_used: float = now
+        self.partitions: dict[PartitionKey, CachedPartition] = {}
+
+    def update(self, request: FetchRequest) -> None:
+        for forgotten in request.forgotten:
+            for partition in forgotten.partitions:
+                self.partitions.pop(PartitionKey(forgotten.name, forgotten.topic_id, partition), None)
+        for key, wanted in keyed(request):
+            cached = self.partitions.get(key)
+            if cached is None:
+                self.partitions[key] = CachedPartition(wanted)
+            else:
+                cached.request = wanted
+
+    def filter(self, topics: list[TopicResult]) -> list[TopicResult]:
+        """Only what the client must be told; partitions with records go to the end of the next round."""
+        answered: list[TopicResult] = []
+        for name, topic_id, results in topics:
+            told: list[PartitionResult] = []
+            for result in results:
+                key = PartitionKey(name if not self.uses_topic_ids else "", topic_id, result.partition)
+                cached = self.partitions.get(key)
+                if cached is None or cached.must_answer(result):
+                    told.append(result)
+                if cached is not None and result.records is not None:
+                    # Fairness: who got records now is asked last next time.
+                    self.partitions[key] = self.partitions.pop(key)
+            if told:
+                answered.append(TopicResult(name, topic_id, told))
+        return answered
+
+
+def keyed(request: FetchRequest) -> list[tuple[PartitionKey, FetchPartition]]:
+    return [
+        (PartitionKey(topic.name, topic.topic_id, wanted.partition), wanted)
+        for topic in request.topics
+        for wanted in topic.partitions
+    ]
+
+
+class Resolved(NamedTuple):
+    """What a request asks for once its session is taken into account."""
+
+    error: ErrorCode
+    session: Session | None
+    is_full: bool
+    """A full answer names every partition, an incremental one only what changed."""
+    partitions: list[tuple[PartitionKey, FetchPartition]]
+
+
+class FetchSessions:
+    def __init__(self, slots: int, clock: Clock) -> None:
+        self._slots: int = slots
+        self._clock: Clock = clock
+        self._sessions: dict[int, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def resolve(self, request: FetchRequest, uses_topic_ids: bool) -> Resolved:
+        epoch = request.session_epoch
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if request.session_id != NO_SESSION:
+                self._sessions.pop(request.session_id, None)
+            wanted = keyed(request)
+            session = self._open(wanted, uses_topic_ids) if epoch == INITIAL_EPOCH else None
+            return Resolved(ErrorCode.none, session, True, wanted)
+        return self._continue(request, uses_topic_ids)
+
+    def _continue(self, request: FetchRequest, uses_topic_ids: bool) -> Resolved:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return Resolved(ErrorCode.fetch_session_id_not_found, None, True, [])
+        if session.uses_topic_ids != uses_topic_ids:
+            return Resolved(ErrorCode.fetch_session_topic_id_error, None, True, [])
+        if session.epoch != request.session_epoch:
+            return Resolved(ErrorCode.invalid_fetch_session_epoch, None, True, [])
+        session.update(request)
+        session.epoch = 1 if session.epoch == _MAX_EPOCH else session.epoch + 1
+        session.last_used = self._clock.monotonic()
+        wanted = [(key, cached.request) for key, cached in session.partitions.items()]
+        return Resolved(ErrorCode.none, session, False, wanted)
+
+    def _open(self, wanted: list[tuple[PartitionKey, FetchPartition]], uses_topic_ids: bool) -> Session | None:
+        if not wanted or not self._make_room(len(wanted)):
+            return None
+        session_id = secrets.randbelow(2**31 - 2) + 1
+        while session_id in self._sessions:
+            session_id = secrets.randbelow(2**31 - 2) + 1
+        session = Session(session_id, uses_topic_ids, self._clock.monotonic())
+        session.partitions = {key: CachedPartition(each) for key, each in wanted}
+        self._sessions[session_id] = session
+        return session
+
+    def _make_room(self, size: int) -> bool:
+        """Evict the longest unused session, or else a smaller one, when all slots are taken."""
+        if len(self._sessions) < self._slots:
+            return True
+        if not self._sessions:
+            return False
+        oldest = min(self._sessions.values(), key=lambda session: session.last_used)
+        if self._clock.monotonic() - oldest.last_used > _MIN_IDLE_SECONDS:
+            del self._sessions[oldest.id]
+            return True
+        smallest = min(self._sessions.values(), key=lambda session: len(session.partitions))
+        if len(smallest.partitions) < size:
+            del self._sessions[smallest.id]
+            return True
+        return False
+

@@ -1,0 +1,77 @@
+"""fsync off the event loop, many appends to one call.
+
+A log whose topic asks for it (`flush.messages`, `flush.ms`), and a segment that was sealed by a roll, are
+synced in a thread. Appends that arrive while a sync of their log runs wait for the next one together: group
+commit. Callbacks run on the loop.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from barnabas.base.errors import KafkaError
+from barnabas.storage.flush_plan import FlushPlan
+from barnabas.storage.log import Log
+
+logger = logging.getLogger("replication")
+
+OnFlushed = Callable[[KafkaError | None], None]
+
+
+class Flusher:
+    def __init__(self, loop: AbstractEventLoop, executor: Executor) -> None:
+        self._loop: AbstractEventLoop = loop
+        self._executor: Executor = executor
+        self._waiting: dict[Log, list[OnFlushed]] = {}
+        self._running: set[Log] = set()
+
+    def request(self, log: Log, on_flushed: OnFlushed) -> None:
+        """Sync all that `log` holds now; `on_flushed` gets None, or what went wrong."""
+        self._waiting.setdefault(log, []).append(on_flushed)
+        if log not in self._running:
+            self._start_waiting(log)
+
+    def request_due(self, log: Log) -> None:
+        """Sync what policy asks for: sealed segments, or everything. Nobody waits for it."""
+        if log in self._running or log in self._waiting:
+            return
+        plan = log.due_flush_plan()
+        if plan is not None:
+            self._run(log, plan, [])
+
+    def _start_waiting(self, log: Log) -> None:
+        callbacks = self._waiting.pop(log)
+        plan = log.flush_plan()
+        if plan is None:
+            _tell(callbacks, None)
+        else:
+            self._run(log, plan, callbacks)
+
+    def _run(self, log: Log, plan: FlushPlan, callbacks: list[OnFlushed]) -> None:
+        self._running.add(log)
+        future = self._loop.run_in_executor(self._executor, plan.run)
+        future.add_done_callback(lambda done: self._finish(log, plan, callbacks, done))
+
+    def _finish(self, log: Log, plan: FlushPlan, callbacks: list[OnFlushed], done: "Future[None]") -> None:
+        self._running.discard(log)
+        if done.cancelled():
+            return
+        # What went wrong is in the plan too: the log takes note of it there and refuses further work.
+        failure = done.exception()
+        error: KafkaError | None = None
+        try:
+            log.flushed(plan)
+        except KafkaError as raised:
+            error = raised
+            logger.error("Cannot flush %s: %s", log.topic_partition, raised.message)
+        if failure is not None and error is None:
+            raise failure
+        _tell(callbacks, error)
+        if log in self._waiting:
+            self._start_waiting(log)
+
+
+def _tell(callbacks: list[OnFlushed], error: KafkaError | None) -> None:
+    for callback in callbacks:
+        callback(error)

@@ -1,0 +1,214 @@
+"""One partition on this broker: the leader's role.
+
+Owns the high watermark and everybody who waits for it. Invariants:
+- `log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset`.
+- A consumer sees records below the high watermark only; the watermark moves when every in-sync replica
+  has the record and, where the topic asks for a flush, when it is on disk here.
+- Waiters are told after the state has changed, never in the middle of it.
+Called from the event loop's thread only.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from barnabas.base.errors import (
+    FencedLeaderEpoch,
+    KafkaError,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+    StorageError,
+    UnknownLeaderEpoch,
+)
+from barnabas.base.ids import TopicPartition
+from barnabas.metadata.image import PartitionImage
+from barnabas.replication.flusher import Flusher
+from barnabas.storage.append_info import AppendInfo
+from barnabas.storage.log import Log
+from barnabas.storage.log_slice import LogSlice
+from barnabas.storage.logs import Logs
+
+READ_COMMITTED = 1
+ALL = -1
+
+
+class Watcher(Protocol):
+    """Somebody who waits for records to become readable (a parked fetch)."""
+
+    def on_readable(self, added: int) -> None:
+        """About `added` more bytes can be read."""
+        ...
+
+
+class ReadResult(NamedTuple):
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    records: LogSlice | None
+
+
+def _must_flush(log: Log) -> bool:
+    """`flush.messages` is reached: the newest records may not be acknowledged before a sync."""
+    return log.log_end_offset - log.recovery_point >= log.config.flush_messages
+
+
+class Partition:
+    __slots__ = (
+        "_acks_waiting",
+        "_broker_id",
+        "_flusher",
+        "_log",
+        "_logs",
+        "_unflushed_size",
+        "isr",
+        "leader_epoch",
+        "leader_id",
+        "replicas",
+        "topic_id",
+        "topic_partition",
+        "watchers",
+    )
+
+    def __init__(
+        self, topic_partition: TopicPartition, topic_id: UUID, broker_id: int, logs: Logs, flusher: Flusher
+    ) -> None:
+        self.topic_partition: TopicPartition = topic_partition
+        self.topic_id: UUID = topic_id
+        self.leader_id: int = -1
+        self.leader_epoch: int = -1
+        self.isr: tuple[int, ...] = ()
+        self.replicas: tuple[int, ...] = ()
+        self.watchers: set[Watcher] = set()
+        self._broker_id: int = broker_id
+        self._logs: Logs = logs
+        self._flusher: Flusher = flusher
+        self._log: Log | None = None
+        self._unflushed_size: int = 0
+        self._acks_waiting: list[tuple[int, Callable[[KafkaError | None], None]]] = []
+
+    def follow(self, image: PartitionImage) -> None:
+        """Take over what the cluster decided about this partition."""
+        self.leader_id = image.leader
+        self.leader_epoch = image.leader_epoch
+        self.isr = image.isr
+        self.replicas = image.replicas
+        if not self.is_leader:
+            self._fail_waiting(NotLeaderOrFollower("leadership moved to another broker"))
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self._broker_id
+
+    @property
+    def log(self) -> Log:
+        """The log, opened when first touched; raises StorageError while its directory is offline."""
+        log = self._log
+        if log is None or log.is_closed:
+            found = self._logs.get(self.topic_partition)
+            if found is None:
+                raise StorageError(f"the log directory of {self.topic_partition} is offline")
+            self._log = log = found
+            self._advance_high_watermark(log)
+        return log
+
+    def check_leader(self, current_leader_epoch: int = -1) -> None:
+        """Refuse what is meant for another broker or another epoch (KIP-320)."""
+        if current_leader_epoch >= 0:
+            if current_leader_epoch < self.leader_epoch:
+                raise FencedLeaderEpoch(f"leader epoch {current_leader_epoch} is older than ours")
+            if current_leader_epoch > self.leader_epoch:
+                raise UnknownLeaderEpoch(f"leader epoch {current_leader_epoch} is newer than ours")
+        if not self.is_leader:
+            raise NotLeaderOrFollower(f"broker {self._broker_id} does not lead {self.topic_partition}")
+
+    # --- writing ------------------------------------------------------------------------------------
+
+    def append(self, records: bytes | memoryview, acks: int, *, allow_zstd: bool = True) -> AppendInfo:
+        """Append as leader. `when_acknowledged` says when the producer may be told."""
+        if not self.is_leader:
+            self.check_leader()
+        log = self.log
+        if acks == ALL and len(self.isr) < log.config.min_insync_replicas:
+            raise NotEnoughReplicas(
+                f"{self.topic_partition} has {len(self.isr)} replicas in sync, "
+                f"min.insync.replicas asks for {log.config.min_insync_replicas}"
+            )
+        info = log.append_as_leader(records, self.leader_epoch, allow_zstd=allow_zstd)
+        if info.duplicate:
+            return info
+        if _must_flush(log):
+            self._unflushed_size += len(records)
+            self._flusher.request(log, self._on_flushed)
+            return info
+        if info.rolled:
+            self._flusher.request_due(log)
+        self._advance_high_watermark(log)
+        if self.watchers:
+            self._tell_watchers(len(records))
+        return info
+
+    def must_wait(self, info: AppendInfo) -> bool:
+        """True while the producer of `info` may not be told yet."""
+        return self._log is not None and self._log.high_watermark <= info.last_offset
+
+    def when_acknowledged(self, info: AppendInfo, callback: Callable[[KafkaError | None], None]) -> None:
+        """Call back once every in-sync replica has `info` (and the disk, where the topic asks for it)."""
+        self._acks_waiting.append((info.last_offset, callback))
+
+    def _on_flushed(self, error: KafkaError | None) -> None:
+        if error is not None:
+            self._fail_waiting(error)
+            return
+        size, self._unflushed_size = self._unflushed_size, 0
+        if self._log is not None:
+            self._advance_high_watermark(self._log)
+        self._tell_watchers(size)
+
+    def _advance_high_watermark(self, log: Log) -> None:
+        # One replica: what the leader has, every in-sync replica has.
+        end = log.log_end_offset
+        if _must_flush(log):
+            end = max(log.recovery_point, log.high_watermark)
+        if log.maybe_update_high_watermark(end) and self._acks_waiting:
+            self._acknowledge(end)
+
+    def _acknowledge(self, high_watermark: int) -> None:
+        reached = [each for each in self._acks_waiting if each[0] < high_watermark]
+        self._acks_waiting = [each for each in self._acks_waiting if each[0] >= high_watermark]
+        for _, callback in reached:
+            callback(None)
+
+    def _fail_waiting(self, error: KafkaError) -> None:
+        waiting, self._acks_waiting = self._acks_waiting, []
+        for _, callback in waiting:
+            callback(error)
+        self._tell_watchers(0)
+
+    def _tell_watchers(self, added: int) -> None:
+        for watcher in list(self.watchers):
+            watcher.on_readable(added)
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def read(
+        self, offset: int, max_bytes: int, *, isolation_level: int, for_replica: bool, min_one_batch: bool
+    ) -> ReadResult:
+        """Records from `offset` on that the reader may see; raises OffsetOutOfRange."""
+        log = self.log
+        high_watermark, stable = log.high_watermark, log.last_stable_offset
+        if for_replica:
+            up_to = log.log_end_offset
+        else:
+            up_to = stable if isolation_level == READ_COMMITTED else high_watermark
+        records = log.read(offset, max_bytes, up_to=up_to, min_one_batch=min_one_batch)
+        return ReadResult(high_watermark, stable, log.log_start_offset, records)
+
+    def aborted_in(self, records: LogSlice) -> list[tuple[int, int]]:
+        """Producer id and first offset of each aborted transaction that reaches into `records`."""
+        log = self.log
+        found = log.aborted_transactions(records.base_offset, records.next_offset_hint)
+        return [(each.producer_id, each.first_offset) for each in found]
+
+    def close(self) -> None:
+        self._fail_waiting(NotLeaderOrFollower(f"{self.topic_partition} is no longer here"))
+        self._log = None

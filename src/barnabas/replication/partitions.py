@@ -1,0 +1,123 @@
+"""Every partition of this broker, found by topic name or topic id. Follows the cluster's image."""
+
+import logging
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+from barnabas.base.config.log_config import LogConfig
+from barnabas.base.errors import KafkaError, UnknownTopicId, UnknownTopicOrPartition
+from barnabas.base.ids import TopicPartition
+from barnabas.metadata.image import ClusterImage, TopicImage
+from barnabas.replication.flusher import Flusher
+from barnabas.replication.partition import Partition
+from barnabas.storage.logs import Logs
+
+logger = logging.getLogger("replication")
+
+
+class HostedTopic:
+    """The partitions of one topic that live here, by number."""
+
+    __slots__ = ("name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: UUID) -> None:
+        self.name: str = name
+        self.topic_id: UUID = topic_id
+        self.partitions: dict[int, Partition] = {}
+
+
+class Partitions:
+    def __init__(
+        self,
+        broker_id: int,
+        logs: Logs,
+        flusher: Flusher,
+        config_of: Callable[[str], LogConfig],
+    ) -> None:
+        self._broker_id: int = broker_id
+        self._logs: Logs = logs
+        self._flusher: Flusher = flusher
+        self._config_of: Callable[[str], LogConfig] = config_of
+        self._by_name: dict[str, HostedTopic] = {}
+        self._by_id: dict[UUID, HostedTopic] = {}
+
+    def __iter__(self) -> Iterator[Partition]:
+        for topic in self._by_name.values():
+            yield from topic.partitions.values()
+
+    def topic(self, name: str) -> HostedTopic | None:
+        return self._by_name.get(name)
+
+    def topic_by_id(self, topic_id: UUID) -> HostedTopic | None:
+        return self._by_id.get(topic_id)
+
+    def get(self, name: str, partition: int) -> Partition:
+        topic = self._by_name.get(name)
+        found = None if topic is None else topic.partitions.get(partition)
+        if found is None:
+            raise UnknownTopicOrPartition(f"{name}-{partition} is not known here")
+        return found
+
+    def get_by_id(self, topic_id: UUID, partition: int) -> Partition:
+        topic = self._by_id.get(topic_id)
+        if topic is None:
+            raise UnknownTopicId(f"no topic has the id {topic_id}")
+        found = topic.partitions.get(partition)
+        if found is None:
+            raise UnknownTopicOrPartition(f"{topic.name}-{partition} is not known here")
+        return found
+
+    # --- following the cluster ----------------------------------------------------------------------
+
+    def follow(self, image: ClusterImage) -> None:
+        """Bring the whole table in line with `image`: at start, and when many topics changed."""
+        for name in list(self._by_name):
+            known = image.topics.get(name)
+            if known is None or known.topic_id != self._by_name[name].topic_id:
+                self.remove_topic(name)
+        for topic in image.topics.values():
+            self.follow_topic(topic)
+
+    def follow_topic(self, topic: TopicImage) -> None:
+        """Create what is new, update leaders, in-sync replicas and epochs of what is known."""
+        hosted = self._by_name.get(topic.name)
+        if hosted is not None and hosted.topic_id != topic.topic_id:
+            self.remove_topic(topic.name)
+            hosted = None
+        if hosted is None:
+            hosted = HostedTopic(topic.name, topic.topic_id)
+            self._by_name[topic.name] = self._by_id[topic.topic_id] = hosted
+        for number, image in topic.partitions.items():
+            if self._broker_id not in image.replicas:
+                continue
+            partition = hosted.partitions.get(number)
+            if partition is None:
+                name = TopicPartition(topic.name, number)
+                partition = Partition(name, topic.topic_id, self._broker_id, self._logs, self._flusher)
+                self._ensure_log(name, topic.topic_id)
+                hosted.partitions[number] = partition
+            partition.follow(image)
+
+    def _ensure_log(self, name: TopicPartition, topic_id: UUID) -> None:
+        try:
+            if name not in self._logs:
+                self._logs.create(name, topic_id, self._config_of(name.topic))
+        except KafkaError as error:
+            # The partition answers with a storage error until its directory is back.
+            logger.error("Cannot create the log of %s: %s", name, error.message)
+
+    def remove_topic(self, name: str) -> None:
+        hosted = self._by_name.pop(name, None)
+        if hosted is None:
+            return
+        self._by_id.pop(hosted.topic_id, None)
+        for partition in hosted.partitions.values():
+            partition.close()
+            self._logs.delete(partition.topic_partition)
+
+    def apply_config(self, topic: str) -> None:
+        """The topic's configuration changed: logs that are open take it at once, others when opened."""
+        config = self._config_of(topic)
+        for log in self._logs.opened():
+            if log.topic_partition.topic == topic:
+                log.config = config

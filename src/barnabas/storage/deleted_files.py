@@ -1,0 +1,35 @@
+"""Files that are out of every lookup, renamed, and wait to be unlinked.
+
+The delay lets requests that still hold a range of such a file finish; the unlink itself may take long on a
+large file, so it is handed to the caller to run in a thread.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from barnabas.base.filesystem import FileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFiles:
+    fs: FileSystem
+    paths: tuple[Path, ...]
+    delay_ms: int
+    directory: Path | None = None
+    """A whole partition's directory, if that is what is deleted."""
+
+    def run(self) -> None:
+        """Unlink everything; what is already gone is fine."""
+        for path in self.paths:
+            self.fs.unlink(path)
+        if self.directory is not None:
+            self.fs.rmtree(self.directory)
+
+
+DeletedSink = Callable[[DeletedFiles], None]
+
+
+def unlink_now(deleted: DeletedFiles) -> None:
+    """The sink for those who do not schedule."""
+    deleted.run()

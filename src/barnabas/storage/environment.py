@@ -1,0 +1,32 @@
+"""What all logs of one directory share: the disk, the clock, and whom to tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from barnabas.base.clock import Clock, SystemClock
+from barnabas.base.filesystem import FileSystem
+from barnabas.storage.deleted_files import DeletedSink, unlink_now
+from barnabas.storage.open_segments import OpenSegments
+from barnabas.storage.producer_state import DEFAULT_EXPIRATION_MS
+
+
+def _ignore_failure(error: OSError) -> None:
+    """A log that stands alone has no directory to take offline."""
+
+
+def _ignore_truncation() -> None:
+    """A log that stands alone keeps no checkpoint."""
+
+
+@dataclass(slots=True)
+class LogEnvironment:
+    fs: FileSystem = field(default_factory=FileSystem)
+    clock: Clock = field(default_factory=SystemClock)
+    open_segments: OpenSegments = field(default_factory=OpenSegments)
+    producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
+    on_failure: Callable[[OSError], None] = _ignore_failure
+    """The disk failed under a log: its directory goes offline."""
+    on_deleted: DeletedSink = unlink_now
+    """Files are renamed and out of use: unlink them, later and elsewhere."""
+    on_truncated: Callable[[], None] = _ignore_truncation
+    """A recovery point went back: write it down before anything new is appended behind it."""

@@ -1,0 +1,146 @@
+"""The files of one log: which segment takes the next bytes, how segments come and go.
+
+Knows nothing of offsets beyond those of its segments, nor of producers. Raises `OSError` as it comes; `Log`
+turns it into an offline directory. A removed segment is renamed to `.deleted` at once and unlinked later by
+the environment's sink; the loader removes what a crash leaves of it.
+"""
+
+import logging
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+from barnabas.base.config.log_config import LogConfig
+from barnabas.base.errors import RecordListTooLarge
+from barnabas.base.filesystem import Buffer
+from barnabas.storage import names
+from barnabas.storage.deleted_files import DeletedFiles
+from barnabas.storage.environment import LogEnvironment
+from barnabas.storage.segment import MAX_RELATIVE_OFFSET, Segment
+from barnabas.storage.segments import Segments
+
+_logger = logging.getLogger(__name__)
+
+
+class LocalLog:
+    def __init__(self, directory: Path, segments: Segments, environment: LogEnvironment) -> None:
+        self.directory: Path = directory
+        self.segments: Segments = segments
+        self.active: Segment = segments.active
+        self.names_dirty: bool = False
+        """Files were created or renamed since the directory was last synced."""
+        self.has_unwritten_indexes: bool = False
+        """A sealed segment waits for the flush that writes its indexes."""
+        self._environment: LogEnvironment = environment
+
+    def must_roll(
+        self, config: LogConfig, size: int, max_timestamp: int, last_offset: int, now_ms: int
+    ) -> bool:
+        """Whether bytes that end at `last_offset` belong into a new segment: by size, age or offset."""
+        segment = self.active
+        limit = config.segment_bytes
+        if segment.size + size > limit:
+            if size > limit:
+                raise RecordListTooLarge(f"{size} bytes exceed segment.bytes, which is {limit}")
+            return True
+        if segment.size:
+            first = segment.first_timestamp
+            if first is None:
+                first = segment.load_first_timestamp()
+            waited = max_timestamp - first if first >= 0 else now_ms - segment.created_ms
+            if waited > config.segment_ms - segment.roll_jitter_ms:
+                return True
+        if last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+            return True
+        index_bytes = config.segment_index_bytes
+        return segment.index_entries >= index_bytes // 12 - 1 and segment.is_full(index_bytes)
+
+    def write(self, buffers: tuple[Buffer, ...], size: int) -> int:
+        """Write behind the last batch and return the position; what is not written whole does not exist."""
+        segment = self.active
+        position = segment.size
+        try:
+            segment.file.write_at(position, buffers, size)
+        except OSError:
+            try:
+                segment.file.truncate(position)
+            except OSError:
+                _logger.warning("%s: could not cut a failed append at %d", self.directory, position)
+            raise
+        segment.size = position + size
+        return position
+
+    def roll(self, offset: int, config: LogConfig) -> None:
+        """Seal the active segment and begin one at `offset`. Its indexes are written by the next flush."""
+        sealed = self.active
+        sealed.seal_time_index()
+        if config.preallocate:
+            sealed.file.truncate(sealed.size)
+        self.active = self._create(offset, config)
+        self.segments.add(self.active)
+        self.has_unwritten_indexes = True
+        self._environment.open_segments.touch(sealed)
+
+    def find_unwritten_indexes(self) -> None:
+        self.has_unwritten_indexes = any(
+            segment is not self.active and not segment.index_on_disk for segment in self.segments
+        )
+
+    def _create(self, offset: int, config: LogConfig) -> Segment:
+        self.names_dirty = True
+        return create_segment(self.directory, offset, config, self._environment)
+
+    def remove(self, segments: Iterable[Segment], delay_ms: int, others: Iterable[Path] = ()) -> None:
+        """Take segments out of the log and rename their files; `others` are renamed already and go along."""
+        paths = list(others)
+        for segment in segments:
+            self.segments.remove(segment)
+            self._environment.open_segments.forget(segment)
+            paths += self._mark_deleted(segment)
+        self.names_dirty = True
+        if paths:
+            self._environment.on_deleted(DeletedFiles(self._environment.fs, tuple(paths), delay_ms))
+
+    def _mark_deleted(self, segment: Segment) -> list[Path]:
+        doomed = []
+        for path in segment.paths():
+            target = Path(f"{path}{names.DELETED}")
+            try:
+                self._environment.fs.rename(path, target)
+            except FileNotFoundError:
+                continue
+            doomed.append(target)
+        return doomed
+
+    def truncate_to(self, offset: int) -> list[Segment]:
+        """Cut every batch at or beyond `offset`; returns the later segments, which the caller removes."""
+        later = [segment for segment in self.segments if segment.base_offset > offset]
+        kept = self.segments.floor(offset)
+        assert kept is not None
+        kept.truncate_to(offset, self._environment.clock.now_ms())
+        self.active = kept
+        self._environment.open_segments.forget(kept)
+        return later
+
+    def restart_at(self, offset: int, config: LogConfig) -> None:
+        """Begin anew with one empty segment; the caller has removed all others."""
+        self.active = self._create(offset, config)
+        self.segments.add(self.active)
+
+    def close(self) -> None:
+        for segment in self.segments:
+            self._environment.open_segments.forget(segment)
+            segment.release()
+
+
+def create_segment(directory: Path, offset: int, config: LogConfig, environment: LogEnvironment) -> Segment:
+    jitter = min(config.segment_jitter_ms, config.segment_ms)
+    return Segment.create(
+        directory,
+        offset,
+        environment.fs,
+        index_interval_bytes=config.index_interval_bytes,
+        created_ms=environment.clock.now_ms(),
+        roll_jitter_ms=random.randrange(jitter) if jitter > 0 else 0,
+        preallocate=config.segment_bytes if config.preallocate else 0,
+    )

@@ -1,0 +1,298 @@
+"""Opening a log from whatever a stop, a crash or a loss of power left of its files.
+
+The passes:
+
+1. remove `.deleted` files, `.cleaned` ones, and `.swap` ones of a split that was not finished;
+2. remove the segments that valid `.swap` files replace;
+3. rename the `.swap` files into place;
+4. load the segments; index files without a log go;
+5. after an unclean stop: scan every segment from the recovery point on, cut the log at the first batch that
+   is not whole, drop the segments behind the cut, rebuild indexes, leader epochs and producer state;
+6. if the log ends before it should start: begin anew at the log start;
+7. bring the leader epochs within the log and the producers to its end.
+
+After a clean stop passes 1 to 4 look at names only, and nothing of the log is scanned but its last few
+batches. The recovery point is not advanced here: only a flush does that.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from barnabas.base.config.log_config import LogConfig
+from barnabas.base.ids import TopicPartition
+from barnabas.storage import names
+from barnabas.storage.environment import LogEnvironment
+from barnabas.storage.index_errors import CorruptIndex
+from barnabas.storage.leader_epochs import LeaderEpochs
+from barnabas.storage.local_log import create_segment
+from barnabas.storage.log import Log
+from barnabas.storage.partition_metadata import MalformedPartitionMetadata, read_topic_id, write_topic_id
+from barnabas.storage.producer_snapshots import ProducerSnapshots, rebuild_producers
+from barnabas.storage.producer_state import ProducerStates
+from barnabas.storage.readable_log import LogParts
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_recovery import recover_segment
+from barnabas.storage.segments import Segments
+
+_logger = logging.getLogger(__name__)
+
+
+def open_log(
+    directory: Path,
+    config: LogConfig,
+    environment: LogEnvironment,
+    *,
+    clean: bool,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    topic_partition: TopicPartition | None = None,
+) -> Log:
+    """Load the log in `directory`, after a `clean` stop or not; both offsets are the checkpointed ones."""
+    if topic_partition is None:
+        parsed = names.parse_directory(directory.name)
+        if parsed is None:
+            raise ValueError(f"{directory} is no directory of a partition")
+        topic_partition = parsed.topic_partition
+    loader = LogLoader(directory, config, environment, clean, recovery_point, log_start_offset)
+    return Log(directory, topic_partition, config, environment, loader.load())
+
+
+def create_log(
+    directory: Path,
+    topic_partition: TopicPartition,
+    topic_id: UUID | None,
+    config: LogConfig,
+    environment: LogEnvironment,
+) -> Log:
+    """Make a new, empty log: a directory, `partition.metadata`, and one empty segment. Nothing is synced."""
+    fs = environment.fs
+    fs.mkdir(directory)
+    if topic_id is not None:
+        write_topic_id(fs, directory, topic_id)
+    segments = Segments()
+    segments.add(create_segment(directory, 0, config, environment))
+    parts = LogParts(
+        segments,
+        ProducerStates(environment.producer_expiration_ms),
+        ProducerSnapshots(directory, fs),
+        LeaderEpochs(directory, fs),
+        topic_id,
+        log_start_offset=0,
+        log_end_offset=0,
+        recovery_point=0,
+        is_durable=False,
+    )
+    return Log(directory, topic_partition, config, environment, parts)
+
+
+@dataclass(slots=True)
+class LogLoader:
+    directory: Path
+    config: LogConfig
+    environment: LogEnvironment
+    clean: bool
+    recovery_point: int
+    log_start_offset: int
+
+    def load(self) -> LogParts:
+        fs = self.environment.fs
+        found = self._finish_swaps(self._remove_leftovers(fs.listdir(self.directory)))
+        snapshots = ProducerSnapshots(self.directory, fs, _snapshot_offsets(found))
+        leader_epochs = LeaderEpochs(self.directory, fs)
+        leader_epochs.load()
+        segments = self._load_segments(found, leader_epochs, snapshots)
+        if not self.clean:
+            self._recover(segments, leader_epochs, snapshots)
+        log_end_offset = self._end_of(segments, leader_epochs, snapshots)
+        leader_epochs.truncate_from_end(log_end_offset)
+        leader_epochs.truncate_from_start(self.log_start_offset)
+        log_start_offset = max(self.log_start_offset, segments.first.base_offset)
+        producers = ProducerStates(self.environment.producer_expiration_ms)
+        snapshots.remove_strays(segments.base_offsets)
+        rebuild_producers(
+            producers,
+            snapshots,
+            segments,
+            log_start_offset,
+            log_end_offset,
+            self.environment.clock.now_ms(),
+            clean=self.clean,
+        )
+        for segment in segments:
+            if segment is not segments.active:
+                segment.release()
+        return LogParts(
+            segments,
+            producers,
+            snapshots,
+            leader_epochs,
+            self._topic_id(),
+            log_start_offset,
+            log_end_offset,
+            log_end_offset if self.clean else min(self.recovery_point, log_end_offset),
+            is_durable=self.clean,
+        )
+
+    def _topic_id(self) -> UUID | None:
+        try:
+            return read_topic_id(self.environment.fs, self.directory)
+        except MalformedPartitionMetadata:
+            if self.clean:
+                raise
+            # Not yet synced when the power went; the topic's metadata will give it again.
+            _logger.warning("%s has an unreadable %s", self.directory, names.PARTITION_METADATA)
+            return None
+
+    # ---- passes 1 to 3
+
+    def _remove_leftovers(self, found: list[str]) -> list[str]:
+        cleaned = [name for name in found if name.endswith(names.CLEANED)]
+        first_cleaned = min((_offset(name) for name in cleaned), default=None)
+        doomed = {name for name in found if name.endswith((names.DELETED, ".tmp"))}
+        if first_cleaned is not None:
+            doomed |= {name for name in found if name.endswith(names.SWAP) and _offset(name) >= first_cleaned}
+        doomed |= set(cleaned)
+        for name in doomed:
+            self.environment.fs.unlink(self.directory / name)
+        return [name for name in found if name not in doomed]
+
+    def _finish_swaps(self, found: list[str]) -> list[str]:
+        swaps = [name for name in found if name.endswith(names.SWAP)]
+        if not swaps:
+            return found
+        fs = self.environment.fs
+        ranges = [self._swap_range(name) for name in swaps if name.endswith(names.LOG + names.SWAP)]
+        if ranges:
+            low, high = min(start for start, _ in ranges), max(end for _, end in ranges)
+            for name in found:
+                offset = names.offset_of(name)
+                if offset is not None and low <= offset < high and not name.endswith(names.SWAP):
+                    _logger.info("removing %s, which a compacted segment replaces", self.directory / name)
+                    fs.unlink(self.directory / name)
+        for name in swaps:
+            fs.rename(self.directory / name, self.directory / name.removesuffix(names.SWAP))
+        fs.sync_dir(self.directory)
+        return fs.listdir(self.directory)
+
+    def _swap_range(self, name: str) -> tuple[int, int]:
+        """Base offset and next offset of a segment whose files still have `.swap` behind their names."""
+        path = self.directory / name
+        base_offset = _offset(name)
+        segment = self._segment(base_offset, self.environment.fs.size(path))
+        return base_offset, segment.next_offset_in(self.environment.fs.open(path))
+
+    # ---- pass 4
+
+    def _load_segments(
+        self, found: list[str], leader_epochs: LeaderEpochs, snapshots: ProducerSnapshots
+    ) -> Segments:
+        fs = self.environment.fs
+        bases = sorted(_offset(name) for name in found if name.endswith(names.LOG))
+        known, present = set(bases), set(found)
+        for name in found:
+            if name.endswith(names.INDEX_SUFFIXES) and _offset(name) not in known:
+                _logger.warning("removing the index %s, which has no log", self.directory / name)
+                fs.unlink(self.directory / name)
+        segments = Segments()
+        for base_offset in bases:
+            has_txn_index = names.file_name(base_offset, names.TXN_INDEX) in present
+            size = fs.size(self.directory / names.file_name(base_offset, names.LOG))
+            segment = self._segment(base_offset, size, has_txn_index=has_txn_index)
+            try:
+                segment.txn_index.check(base_offset)
+            except CorruptIndex as error:
+                _logger.warning("recovering %s: %s", segment.path(names.LOG), error)
+                self._recover_segment(segment, segments, leader_epochs, snapshots)
+            segments.add(segment)
+        return segments
+
+    def _segment(self, base_offset: int, size: int, *, has_txn_index: bool = False) -> Segment:
+        return Segment(
+            self.directory,
+            base_offset,
+            self.environment.fs,
+            size=size,
+            index_interval_bytes=self.config.index_interval_bytes,
+            created_ms=self.environment.clock.now_ms(),
+            has_txn_index=has_txn_index,
+        )
+
+    # ---- passes 5 and 6
+
+    def _recover(self, segments: Segments, leader_epochs: LeaderEpochs, snapshots: ProducerSnapshots) -> None:
+        suspects = segments.from_offset(self.recovery_point)
+        if suspects:
+            # Entries from here on are found in the batches; the file may still have some of an older life.
+            leader_epochs.truncate_from_end(max(suspects[0].base_offset, 1))
+        for number, segment in enumerate(suspects):
+            cut = self._recover_segment(segment, segments, leader_epochs, snapshots)
+            if cut:
+                for later in suspects[number + 1 :]:
+                    _logger.warning("removing %s, behind a cut", later.path(names.LOG))
+                    self._drop(later, segments, snapshots)
+                break
+
+    def _recover_segment(
+        self,
+        segment: Segment,
+        segments: Segments,
+        leader_epochs: LeaderEpochs,
+        snapshots: ProducerSnapshots,
+    ) -> int:
+        producers = ProducerStates(self.environment.producer_expiration_ms)
+        before = Segments()
+        for earlier in segments:
+            if earlier.base_offset < segment.base_offset:
+                before.add(earlier)
+        if len(before):
+            rebuild_producers(
+                producers,
+                snapshots,
+                before,
+                self.log_start_offset,
+                segment.base_offset,
+                self.environment.clock.now_ms(),
+                clean=False,
+            )
+        producers.end_offset = segment.base_offset
+        cut = recover_segment(segment, producers, leader_epochs)
+        snapshots.retake(producers)
+        return cut
+
+    def _drop(self, segment: Segment, segments: Segments, snapshots: ProducerSnapshots) -> None:
+        segments.remove(segment)
+        for path in segment.paths():
+            self.environment.fs.unlink(path)
+        snapshots.remove(segment.base_offset)
+
+    def _end_of(self, segments: Segments, leader_epochs: LeaderEpochs, snapshots: ProducerSnapshots) -> int:
+        log_end_offset = segments.active.next_offset() if len(segments) else None
+        if log_end_offset is not None and log_end_offset < self.log_start_offset:
+            _logger.warning(
+                "%s ends at %d, before its start %d: beginning anew there",
+                self.directory,
+                log_end_offset,
+                self.log_start_offset,
+            )
+            for segment in segments:
+                self._drop(segment, segments, snapshots)
+            leader_epochs.clear()
+            snapshots.remove_all()
+            log_end_offset = None
+        if log_end_offset is None:
+            segments.add(create_segment(self.directory, self.log_start_offset, self.config, self.environment))
+            return self.log_start_offset
+        return log_end_offset
+
+
+def _offset(name: str) -> int:
+    offset = names.offset_of(name)
+    if offset is None:
+        raise OSError(f"{name} does not start with an offset")
+    return offset
+
+
+def _snapshot_offsets(found: list[str]) -> list[int]:
+    return [_offset(name) for name in found if name.endswith(names.SNAPSHOT)]

@@ -1,0 +1,420 @@
+"""All logs of a broker, over all its log directories.
+
+After a clean stop a log is registered by its directory's name and opened when it is first asked for; after
+an unclean one all logs of the directory are recovered, in threads, before the broker starts. The loop's
+thread calls everything here except what says otherwise; `CheckpointWrite.run` and `FlushPlan.run` go to
+threads.
+
+Order of a clean stop: the logs are closed (records, indexes, snapshots synced), then the checkpoints
+written, then the marker: whoever finds the marker may believe all the rest.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import UUID
+
+from barnabas.base.clock import Clock, SystemClock
+from barnabas.base.config.log_config import LogConfig
+from barnabas.base.errors import KafkaError, StorageError
+from barnabas.base.filesystem import FileSystem
+from barnabas.base.ids import TopicPartition
+from barnabas.storage import names
+from barnabas.storage.checkpoints import CheckpointWrite
+from barnabas.storage.cold_log import ColdLog
+from barnabas.storage.deleted_files import DeletedFiles, DeletedSink, unlink_now
+from barnabas.storage.environment import LogEnvironment
+from barnabas.storage.log import Log
+from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
+from barnabas.storage.log_loader import create_log, open_log
+from barnabas.storage.producer_state import DEFAULT_EXPIRATION_MS
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryDescription:
+    """What DescribeLogDirs tells of a directory."""
+
+    path: Path
+    is_online: bool
+    total_bytes: int
+    usable_bytes: int
+    sizes: dict[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LogsSettings:
+    node_id: int
+    cluster_id: str | None = None
+    """None: the one that the directories have, or a new one."""
+    recovery_threads: int = 2
+    producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
+    delete_delay_ms: int = 60_000
+    """For partitions that are deleted without having been opened."""
+
+
+def _ignore_offline(directory: LogDirectory, error: OSError) -> None:
+    """Nobody asked to be told."""
+
+
+class Logs:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        settings: LogsSettings,
+        config_for: Callable[[str], LogConfig],
+        *,
+        fs: FileSystem | None = None,
+        clock: Clock | None = None,
+        on_offline: Callable[[LogDirectory, OSError], None] = _ignore_offline,
+        on_deleted: DeletedSink = unlink_now,
+    ) -> None:
+        self.cluster_id: str | None = settings.cluster_id
+        self.failed: dict[TopicPartition, str] = {}
+        """Logs that could not be opened, and why; their files are left alone."""
+        self.set_aside: list[Path] = []
+        """Directories marked `-future` or `-stray`, which are not ours to use."""
+        self._settings: LogsSettings = settings
+        self._config_for: Callable[[str], LogConfig] = config_for
+        self._on_offline: Callable[[LogDirectory, OSError], None] = on_offline
+        self._environment: LogEnvironment = LogEnvironment(
+            fs or FileSystem(),
+            clock or SystemClock(),
+            producer_expiration_ms=settings.producer_expiration_ms,
+            on_deleted=on_deleted,
+        )
+        self.directories: list[LogDirectory] = [
+            LogDirectory(path, self._environment.fs, self._environment.clock) for path in paths
+        ]
+        self._logs: dict[TopicPartition, Log] = {}
+        self._cold: dict[TopicPartition, ColdLog] = {}
+        self._roots: dict[TopicPartition, LogDirectory] = {}
+
+    # ---- start
+
+    def open_all(self) -> None:
+        """Claim the directories, register their logs, recover where the last stop was not clean."""
+        for directory in self.directories:
+            directory.on_offline = self._directory_failed
+            try:
+                self._claim(directory)
+                self._register(directory)
+            except OSError as error:
+                directory.fail(error)
+        if not any(directory.is_online for directory in self.directories):
+            raise LogDirectoryError("none of the log directories can be used")
+
+    def _claim(self, directory: LogDirectory) -> None:
+        directory.claim(self._settings.node_id, self.cluster_id)
+        self.cluster_id = directory.cluster_id
+
+    def _register(self, directory: LogDirectory) -> None:
+        recovery_points = directory.recovery_points.read()
+        log_starts = directory.log_start_offsets.read()
+        high_watermarks = directory.high_watermarks.read()
+        found: dict[TopicPartition, ColdLog] = {}
+        for partition in directory.partitions():
+            if partition.mark == "delete":
+                self._unlink_directory(directory.path / partition.name, delay_ms=0)
+            elif partition.mark:
+                _logger.warning("leaving %s alone", directory.path / partition.name)
+                self.set_aside.append(directory.path / partition.name)
+            else:
+                key = partition.topic_partition
+                if key in self._roots:
+                    raise LogDirectoryError(
+                        f"{key} is both in {self._roots[key].path} and in {directory.path}"
+                    )
+                found[key] = ColdLog(
+                    directory,
+                    partition.name,
+                    recovery_points.get(key, 0),
+                    log_starts.get(key, 0),
+                    high_watermarks.get(key, 0),
+                )
+                self._roots[key] = directory
+        self._cold.update(found)
+        if not directory.was_clean and found:
+            self._recover(directory, found)
+
+    def _recover(self, directory: LogDirectory, found: dict[TopicPartition, ColdLog]) -> None:
+        _logger.info("recovering %d logs in %s after an unclean stop", len(found), directory.path)
+        with ThreadPoolExecutor(max(1, self._settings.recovery_threads), "recovery") as pool:
+            for key, result in zip(found, pool.map(self._try_open, found.items()), strict=True):
+                if isinstance(result, Log):
+                    self._adopt(key, result)
+                else:
+                    self._open_failed(key, found[key], result)
+
+    def _open_failed(self, key: TopicPartition, cold: ColdLog, error: Exception) -> None:
+        """A disk that fails takes its directory along; files that make no sense only their own log."""
+        _logger.error("%s cannot be opened: %s", cold.directory, error)
+        self.failed[key] = str(error)
+        self._cold.pop(key, None)
+        if isinstance(error, OSError) and error.errno is not None:
+            cold.root.fail(error)
+
+    def _try_open(self, item: tuple[TopicPartition, ColdLog]) -> Log | Exception:
+        try:
+            return self._open(*item, clean=False)
+        except (OSError, KafkaError) as error:
+            return error
+
+    def _open(self, key: TopicPartition, cold: ColdLog, *, clean: bool) -> Log:
+        return open_log(
+            cold.directory,
+            self._config_for(key.topic),
+            self._environment_of(cold.root),
+            clean=clean,
+            recovery_point=cold.recovery_point,
+            log_start_offset=cold.log_start_offset,
+            topic_partition=key,
+        )
+
+    def _environment_of(self, directory: LogDirectory) -> LogEnvironment:
+        return replace(
+            self._environment,
+            on_failure=directory.fail,
+            on_truncated=lambda: self._write_recovery_points(directory),
+        )
+
+    def _adopt(self, key: TopicPartition, log: Log) -> Log:
+        cold = self._cold.pop(key)
+        log.maybe_update_high_watermark(cold.high_watermark)
+        self._logs[key] = log
+        return log
+
+    # ---- lookup
+
+    def __contains__(self, key: TopicPartition) -> bool:
+        return key in self._logs or key in self._cold
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter([*self._logs, *self._cold])
+
+    def __len__(self) -> int:
+        return len(self._logs) + len(self._cold)
+
+    def get(self, key: TopicPartition) -> Log | None:
+        """The log, opened if need be; None if there is none. Raises `StorageError` if its disk failed."""
+        log = self._logs.get(key)
+        return log if log is not None else self._open_cold(key)
+
+    def _open_cold(self, key: TopicPartition) -> Log | None:
+        cold = self._cold.get(key)
+        if cold is None:
+            if key in self.failed:
+                raise StorageError(f"{key} could not be opened: {self.failed[key]}")
+            return None
+        if not cold.root.is_online:
+            raise StorageError(f"the log directory of {key} is offline")
+        try:
+            return self._adopt(key, self._open(key, cold, clean=True))
+        except (OSError, KafkaError) as error:
+            self._open_failed(key, cold, error)
+            raise StorageError(f"{key} could not be opened: {error}") from error
+
+    def opened(self) -> list[Log]:
+        """The logs that are open: the only ones that can have anything to flush or expire."""
+        return list(self._logs.values())
+
+    def directory_of(self, key: TopicPartition) -> LogDirectory | None:
+        return self._roots.get(key)
+
+    def strays(self, is_known: Callable[[TopicPartition], bool]) -> list[Path]:
+        """Directories of partitions that the metadata does not have here; they are left alone."""
+        return [self._roots[key].path / str(key) for key in self if not is_known(key)]
+
+    # ---- creation and deletion
+
+    def create(self, key: TopicPartition, topic_id: UUID | None, config: LogConfig | None = None) -> Log:
+        """A new log in the directory with the fewest; the existing one if it is there."""
+        existing = self.get(key)
+        if existing is not None:
+            if topic_id is not None:
+                existing.assign_topic_id(topic_id)
+            return existing
+        directory = self._least_loaded()
+        config = config or self._config_for(key.topic)
+        environment = self._environment_of(directory)
+        try:
+            log = create_log(directory.path / str(key), key, topic_id, config, environment)
+        except OSError as error:
+            directory.fail(error)
+            raise StorageError(f"creating {key} failed: {error}") from error
+        self._logs[key] = log
+        self._roots[key] = directory
+        return log
+
+    def _least_loaded(self) -> LogDirectory:
+        online = [directory for directory in self.directories if directory.is_online]
+        if not online:
+            raise StorageError("all log directories are offline")
+        if len(online) == 1:
+            return online[0]
+        counts = {directory.path: 0 for directory in online}
+        for root in self._roots.values():
+            if root.path in counts:
+                counts[root.path] += 1
+        return min(online, key=lambda directory: counts[directory.path])
+
+    def delete(self, key: TopicPartition) -> bool:
+        """Remove a log; its files go to the sink for deleted files. False if there is none."""
+        log, cold = self._logs.pop(key, None), self._cold.pop(key, None)
+        root = self._roots.pop(key, None)
+        self.failed.pop(key, None)
+        if log is not None and not log.is_offline:
+            log.delete()
+        elif cold is not None and cold.root.is_online:
+            doomed = cold.root.path / names.doomed_directory(key)
+            try:
+                self._environment.fs.rename(cold.directory, doomed)
+            except OSError as error:
+                cold.root.fail(error)
+                raise StorageError(f"deleting {key} failed: {error}") from error
+            self._unlink_directory(doomed, self._settings.delete_delay_ms)
+        return root is not None
+
+    def _unlink_directory(self, path: Path, delay_ms: int) -> None:
+        self._environment.on_deleted(DeletedFiles(self._environment.fs, (), delay_ms, directory=path))
+
+    # ---- checkpoints
+
+    def recovery_point_writes(self) -> list[CheckpointWrite]:
+        """What the recovery-point checkpoints should say now; to be run in a thread."""
+        return self._writes(self._recovery_point_write)
+
+    def log_start_writes(self) -> list[CheckpointWrite]:
+        """The same for log start offsets, of logs that do not start with their first segment."""
+        return self._writes(self._log_start_write)
+
+    def high_watermark_writes(self) -> list[CheckpointWrite]:
+        return self._writes(self._high_watermark_write)
+
+    def checkpoint_failed(self, write: CheckpointWrite, error: OSError) -> None:
+        """A write raised: its directory goes offline."""
+        for directory in self.directories:
+            if directory.path == write.file.path.parent:
+                directory.fail(error)
+
+    def checkpoint(self) -> None:
+        """Write all checkpoints here and now."""
+        for write in (*self.recovery_point_writes(), *self.log_start_writes(), *self.high_watermark_writes()):
+            try:
+                write.run()
+            except OSError as error:
+                self.checkpoint_failed(write, error)
+
+    def _writes(self, prepare: Callable[[LogDirectory], CheckpointWrite | None]) -> list[CheckpointWrite]:
+        writes = [prepare(directory) for directory in self.directories if directory.is_online]
+        return [write for write in writes if write is not None]
+
+    def _in(self, directory: LogDirectory) -> Iterable[tuple[TopicPartition, Log | ColdLog]]:
+        for key, root in self._roots.items():
+            if root is directory:
+                entry = self._logs.get(key) or self._cold.get(key)
+                if entry is not None:
+                    yield key, entry
+
+    def _recovery_point_write(self, directory: LogDirectory) -> CheckpointWrite | None:
+        return directory.recovery_points.prepare(
+            {key: entry.recovery_point for key, entry in self._in(directory)}
+        )
+
+    def _log_start_write(self, directory: LogDirectory) -> CheckpointWrite | None:
+        return directory.log_start_offsets.prepare(
+            {
+                key: entry.log_start_offset
+                for key, entry in self._in(directory)
+                if entry.log_start_offset
+                > (entry.segments.first.base_offset if isinstance(entry, Log) else 0)
+            }
+        )
+
+    def _high_watermark_write(self, directory: LogDirectory) -> CheckpointWrite | None:
+        return directory.high_watermarks.prepare(
+            {key: entry.high_watermark for key, entry in self._in(directory)}
+        )
+
+    def _write_recovery_points(self, directory: LogDirectory) -> None:
+        write = self._recovery_point_write(directory)
+        if write is not None:
+            write.run()
+
+    # ---- upkeep
+
+    def cold_with_old_segments(self) -> list[TopicPartition]:
+        """Logs that were never opened and have something to delete. Reads files only: for a thread."""
+        now_ms = self._environment.clock.now_ms()
+        found = []
+        for key, cold in list(self._cold.items()):
+            try:
+                if cold.has_old_segments(self._environment.fs, self._config_for(key.topic), now_ms):
+                    found.append(key)
+            except OSError as error:
+                _logger.warning("cannot look at %s: %s", cold.directory, error)
+        return found
+
+    def describe(self) -> list[DirectoryDescription]:
+        """Sizes and free space per directory; reads the sizes of the files of unopened logs."""
+        return [self._describe(directory) for directory in self.directories]
+
+    def _describe(self, directory: LogDirectory) -> DirectoryDescription:
+        if not directory.is_online:
+            return DirectoryDescription(directory.path, False, -1, -1, {})
+        try:
+            usage = directory.disk_usage()
+            sizes = {
+                key: entry.size if isinstance(entry, Log) else entry.size(self._environment.fs)
+                for key, entry in self._in(directory)
+            }
+        except OSError as error:
+            directory.fail(error)
+            return DirectoryDescription(directory.path, False, -1, -1, {})
+        return DirectoryDescription(directory.path, True, usage.total_bytes, usage.usable_bytes, sizes)
+
+    def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        for key, log in self._logs.items():
+            if self._roots[key] is directory:
+                log.take_offline()
+        self._on_offline(directory, error)
+
+    # ---- stop
+
+    def clean_shutdown(self, broker_epoch: int = 0) -> None:
+        """Close all logs, write the checkpoints, leave the marker in every directory that came through."""
+        with ThreadPoolExecutor(max(1, self._settings.recovery_threads), "closing") as pool:
+            for log, error in zip(self.opened(), pool.map(_try_close, self.opened()), strict=True):
+                if error is not None:
+                    _logger.error("%s was not closed cleanly: %s", log.directory, error)
+        self.checkpoint()
+        for directory in self.directories:
+            if directory.is_online:
+                try:
+                    directory.mark_clean(broker_epoch)
+                except OSError as error:
+                    directory.fail(error)
+        self._release()
+
+    def abandon(self) -> None:
+        """Let go of everything as it is, as a crash would: the next start recovers."""
+        for log in self.opened():
+            log.close(clean=False)
+        self._release()
+
+    def _release(self) -> None:
+        self._logs.clear()
+        self._cold.clear()
+        for directory in self.directories:
+            directory.release()
+
+
+def _try_close(log: Log) -> Exception | None:
+    try:
+        log.close(clean=True)
+    except (OSError, KafkaError) as error:
+        return error
+    return None

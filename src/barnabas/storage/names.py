@@ -1,0 +1,68 @@
+"""Names of files and directories in a log directory, as Kafka gives them.
+
+A segment's files carry its base offset in 20 digits; a partition's directory is `<topic>-<partition>`, with
+`.<32 hex digits>-delete` behind it once it is doomed (`-future` and `-stray` likewise, which we leave
+alone).
+"""
+
+import re
+import uuid
+from dataclasses import dataclass
+
+from barnabas.base.ids import TopicPartition
+
+LOG = ".log"
+INDEX = ".index"
+TIME_INDEX = ".timeindex"
+TXN_INDEX = ".txnindex"
+SNAPSHOT = ".snapshot"
+DELETED = ".deleted"
+CLEANED = ".cleaned"
+SWAP = ".swap"
+INDEX_SUFFIXES = (INDEX, TIME_INDEX, TXN_INDEX)
+SEGMENT_SUFFIXES = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
+
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+
+_MAX_NAME = 255
+_MARKED = re.compile(r"(?P<name>\S+)\.[^.\s]+-(?P<mark>delete|future|stray)")
+
+
+def file_name(base_offset: int, suffix: str) -> str:
+    return f"{base_offset:020d}{suffix}"
+
+
+def offset_of(name: str) -> int | None:
+    """The offset that a file's name starts with, or None for other files."""
+    digits = name.partition(".")[0]
+    return int(digits) if digits.isascii() and digits.isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDirectory:
+    """A directory's name, understood: whose it is, and `delete`, `future` or `stray` if it is marked so."""
+
+    name: str
+    topic_partition: TopicPartition
+    mark: str = ""
+
+
+def parse_directory(name: str) -> PartitionDirectory | None:
+    """What partition a directory belongs to; None if it is no partition's."""
+    plain, mark = name, ""
+    if name.endswith(("-delete", "-future", "-stray")):
+        match = _MARKED.fullmatch(name)
+        if match is None:
+            return None
+        plain, mark = match["name"], match["mark"]
+    topic, dash, number = plain.rpartition("-")
+    if not dash or not topic or not (number.isascii() and number.isdigit()):
+        return None
+    return PartitionDirectory(name, TopicPartition(topic, int(number)), mark)
+
+
+def doomed_directory(topic_partition: TopicPartition) -> str:
+    """A fresh name for a partition that is being deleted, cut to what a file system takes."""
+    tail = f"-{topic_partition.partition}.{uuid.uuid4().hex}-delete"
+    return topic_partition.topic[: _MAX_NAME - len(tail)] + tail

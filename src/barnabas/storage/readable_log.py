@@ -1,0 +1,179 @@
+"""The reading half of a log: its state, and everything that changes none of it.
+
+`Log` adds the writing half. Reads go through the page cache of the system; a slice is a file range, not
+bytes.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from barnabas.base.config.log_config import LogConfig
+from barnabas.base.errors import OffsetOutOfRange, StorageError
+from barnabas.base.ids import TopicPartition
+from barnabas.records.validation import ValidationPolicy
+from barnabas.storage.environment import LogEnvironment
+from barnabas.storage.flusher import Flusher
+from barnabas.storage.leader_epochs import LeaderEpochs
+from barnabas.storage.local_log import LocalLog
+from barnabas.storage.log_reader import LogReader
+from barnabas.storage.log_slice import LogSlice
+from barnabas.storage.producer_snapshots import ProducerSnapshots
+from barnabas.storage.producer_state import ProducerStates
+from barnabas.storage.segments import Segments
+from barnabas.storage.timestamp_lookup import TimestampOffset, find_by_timestamp, find_max_timestamp
+from barnabas.storage.txn_index import AbortedTxn
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class LogParts:
+    """What loading a log from its files gives."""
+
+    segments: Segments
+    producers: ProducerStates
+    snapshots: ProducerSnapshots
+    leader_epochs: LeaderEpochs
+    topic_id: UUID | None
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    is_durable: bool
+    """The directory's own name and its `partition.metadata` are known to be on disk."""
+
+
+class ReadableLog:
+    def __init__(
+        self,
+        directory: Path,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        environment: LogEnvironment,
+        parts: LogParts,
+    ) -> None:
+        self.directory: Path = directory
+        self.topic_partition: TopicPartition = topic_partition
+        self.topic_id: UUID | None = parts.topic_id
+        self.log_start_offset: int = parts.log_start_offset
+        self.log_end_offset: int = parts.log_end_offset
+        self.high_watermark: int = parts.log_start_offset
+        self.producers: ProducerStates = parts.producers
+        self.leader_epochs: LeaderEpochs = parts.leader_epochs
+        self.segments: Segments = parts.segments
+        self.is_offline: bool = False
+        self.is_closed: bool = False
+
+        self._environment: LogEnvironment = environment
+        self._snapshots: ProducerSnapshots = parts.snapshots
+        self._local: LocalLog = LocalLog(directory, parts.segments, environment)
+        self._reader: LogReader = LogReader(parts.segments, environment.open_segments)
+        self._flusher: Flusher = Flusher(
+            environment.fs,
+            self._local,
+            parts.leader_epochs,
+            parts.snapshots,
+            parts.recovery_point,
+            environment.clock.now_ms(),
+            is_durable=parts.is_durable,
+        )
+        self.config = config
+
+    @property
+    def config(self) -> LogConfig:
+        return self._config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        self._config: LogConfig = config
+        self._policy: ValidationPolicy = _policy_of(config)
+
+    @property
+    def size(self) -> int:
+        return self.segments.size
+
+    @property
+    def recovery_point(self) -> int:
+        return self._flusher.recovery_point
+
+    @property
+    def last_stable_offset(self) -> int:
+        unstable = self.producers.first_unstable_offset
+        return self.high_watermark if unstable is None else min(self.high_watermark, unstable)
+
+    # ---- reading
+
+    def read(self, offset: int, max_bytes: int, *, up_to: int, min_one_batch: bool = True) -> LogSlice | None:
+        """The file range with `offset` and what follows below `up_to`; None if there is nothing yet."""
+        if self.is_offline:
+            raise self._refusal()
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(
+                f"offset {offset} is not within [{self.log_start_offset}, {self.log_end_offset}] of "
+                f"{self.topic_partition}"
+            )
+        if offset >= up_to:
+            return None
+        try:
+            return self._reader.read(offset, max_bytes, up_to, self.log_end_offset, min_one_batch)
+        except OSError as error:
+            raise self._failure("reading", error) from error
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTxn]:
+        """Aborted transactions with records in [start, end)."""
+        found: list[AbortedTxn] = []
+        for segment in self.segments.from_offset(start):
+            entries, complete = segment.txn_index.collect(start, end)
+            found += entries
+            if complete:
+                break
+        return found
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record at or after `timestamp`."""
+        cache, start = self._environment.open_segments, self.log_start_offset
+        try:
+            return find_by_timestamp(self.segments, cache, timestamp, start)
+        except OSError as error:
+            raise self._failure("searching", error) from error
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the largest timestamp."""
+        try:
+            return find_max_timestamp(self.segments, self._environment.open_segments)
+        except OSError as error:
+            raise self._failure("searching", error) from error
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int] | None:
+        """(epoch, end offset) for the largest epoch up to the asked one; None if that is not known."""
+        return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+
+    # ---- a failing disk
+
+    def take_offline(self) -> None:
+        """The directory failed, here or under another log: refuse everything from now on."""
+        self.is_offline = True
+
+    def _failure(self, action: str, error: OSError) -> StorageError:
+        _logger.error("%s %s failed: %s", action, self.directory, error)
+        self.take_offline()
+        self._environment.on_failure(error)
+        return StorageError(f"{action} {self.topic_partition} failed: {error}")
+
+    def _refusal(self) -> StorageError:
+        return StorageError(f"the log directory of {self.topic_partition} is offline")
+
+
+def _policy_of(config: LogConfig) -> ValidationPolicy:
+    return ValidationPolicy(
+        compression_type=config.compression_type,
+        gzip_level=config.compression_gzip_level,
+        lz4_level=config.compression_lz4_level,
+        zstd_level=config.compression_zstd_level,
+        timestamp_type=config.message_timestamp_type,
+        before_max_ms=config.message_timestamp_before_max_ms,
+        after_max_ms=config.message_timestamp_after_max_ms,
+        max_message_bytes=config.max_message_bytes,
+        compact=config.cleanup_compact,
+    )

@@ -1,0 +1,60 @@
+"""Which segments a log no longer keeps. A pure decision over what the segments say of themselves.
+
+Segments are judged from the oldest on, and the first that stays keeps all later ones. In this order, each
+over what the one before it left: those wholly below the log start offset; with `cleanup.policy=delete` also
+those by whose removal the log still holds `retention.bytes`, then those whose largest timestamp is older
+than `retention.ms`. Nothing at or above the high watermark goes. All segments may go if the last one has
+records: a new, empty one follows.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from barnabas.base.config.log_config import LogConfig
+
+
+class Judged(Protocol):
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def largest_timestamp(self) -> int: ...
+
+
+def count_deletable(
+    segments: Sequence[Judged],
+    config: LogConfig,
+    *,
+    log_start_offset: int,
+    high_watermark: int,
+    log_end_offset: int,
+    now_ms: int,
+) -> int:
+    """How many of the oldest segments are to be deleted."""
+    bounds = [segment.base_offset for segment in segments[1:]] + [log_end_offset]
+
+    def extend(count: int, is_deletable: Callable[[int], bool]) -> int:
+        while (
+            count < len(segments)
+            and bounds[count] <= high_watermark
+            and not (count == len(segments) - 1 and segments[count].size == 0)
+            and is_deletable(count)
+        ):
+            count += 1
+        return count
+
+    count = extend(0, lambda i: i + 1 < len(segments) and bounds[i] <= log_start_offset)
+    if not config.cleanup_delete:
+        return count
+    if config.retention_bytes >= 0:
+        surplus = sum(segment.size for segment in segments[count:]) - config.retention_bytes
+        start = count
+
+        def is_surplus(i: int) -> bool:
+            return surplus - sum(segment.size for segment in segments[start : i + 1]) >= 0
+
+        count = extend(count, is_surplus)
+    if config.retention_ms >= 0:
+        count = extend(count, lambda i: now_ms - segments[i].largest_timestamp > config.retention_ms)
+    return count

@@ -1,0 +1,51 @@
+"""Recovery of one segment: believe nothing but batches that are whole, rebuild what is derived from them."""
+
+import logging
+
+from barnabas.storage import names
+from barnabas.storage.batch_scan import VerifiedScan
+from barnabas.storage.leader_epochs import LeaderEpochs
+from barnabas.storage.producer_state import ProducerStates, read_marker
+from barnabas.storage.segment import MAX_RELATIVE_OFFSET, Segment
+from barnabas.storage.txn_index import AbortedTxn
+
+_logger = logging.getLogger(__name__)
+
+
+def recover_segment(segment: Segment, producers: ProducerStates, leader_epochs: LeaderEpochs) -> int:
+    """Scan the segment, cut it behind its last good batch, write its indexes anew; returns the bytes cut.
+
+    `producers` come as of the segment's base offset and leave as of its end; `leader_epochs` learn.
+    """
+    segment.start_indexes()
+    segment.txn_index.reset()
+    scan = VerifiedScan(segment.file, segment.size, segment.base_offset)
+    valid_bytes = 0
+    for position, header, batch in scan:
+        if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+            scan.flaw = f"offset {header.last_offset} is too far from the segment's base offset"
+            break
+        size = header.size
+        segment.note_batch(header.base_offset, header.last_offset, position, size, header.max_timestamp)
+        if header.partition_leader_epoch > leader_epochs.latest_epoch:
+            leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+        if header.producer_id >= 0:
+            marker = read_marker(batch) if header.is_control else None
+            txn = producers.apply(header, header.base_offset, marker)
+            if txn is not None:
+                if txn.is_abort:
+                    stable = producers.last_stable_offset_after(txn)
+                    entry = AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
+                    segment.txn_index.append(entry)
+                producers.complete(txn)
+        producers.end_offset = header.next_offset
+        valid_bytes = position + size
+    cut = segment.size - valid_bytes
+    if cut:
+        _logger.warning(
+            "cutting the last %d bytes of %s at %d: %s", cut, segment.path(names.LOG), valid_bytes, scan.flaw
+        )
+        segment.cut(valid_bytes)
+    segment.seal_time_index()
+    segment.write_indexes(sync=False)
+    return cut

@@ -1,0 +1,92 @@
+"""The index of aborted transactions whose abort marker is in a segment.
+
+Format: entries of 34 bytes, big-endian: int16 version (0), int64 producer id, first offset, last offset
+(the marker's), last stable offset when the marker was written. Entries ascend by last offset. The file
+exists only if there is an entry. An entry is written at once and synced with the segment; a segment that
+was open in a crash gets its index rebuilt from the log and the producer state before it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+
+from barnabas.base.filesystem import FileSystem
+from barnabas.storage.index_errors import CorruptIndex
+
+ENTRY = Struct(">hqqqq")
+ENTRY_SIZE = ENTRY.size
+VERSION = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AbortedTxn:
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TxnIndex:
+    def __init__(self, path: Path, fs: FileSystem, *, exists: bool) -> None:
+        self.path: Path = path
+        self._fs: FileSystem = fs
+        self._entries: list[AbortedTxn] | None = None if exists else []
+
+    @property
+    def entries(self) -> list[AbortedTxn]:
+        if self._entries is None:
+            self._entries = decode(self._fs.read_bytes(self.path))
+        return self._entries
+
+    def check(self, base_offset: int) -> None:
+        """Raise `CorruptIndex` unless every entry can belong to a segment that starts at `base_offset`."""
+        for entry in self.entries:
+            if entry.last_offset < base_offset:
+                raise CorruptIndex(f"{entry} ends before the segment's base offset {base_offset}")
+
+    def append(self, entry: AbortedTxn) -> None:
+        position = len(self.entries) * ENTRY_SIZE
+        file = self._fs.open(self.path, create=True)
+        file.write_at(position, [encode([entry])])
+        self.entries.append(entry)
+
+    def truncate_to(self, offset: int) -> None:
+        """Keep the transactions that ended below `offset`."""
+        kept = [entry for entry in self.entries if entry.last_offset < offset]
+        if len(kept) < len(self.entries):
+            self._fs.open(self.path).truncate(len(kept) * ENTRY_SIZE)
+            self._entries = kept
+
+    def reset(self) -> None:
+        """Forget everything, whatever the file holds: a rebuild follows."""
+        self._entries = []
+        if self._fs.exists(self.path):
+            self._fs.unlink(self.path)
+
+    def collect(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
+        """Transactions that touch [start, end), and whether later segments need not be asked."""
+        found = []
+        for entry in self.entries:
+            if entry.last_offset >= start and entry.first_offset < end:
+                found.append(entry)
+            if entry.last_stable_offset >= end:
+                return found, True
+        return found, False
+
+
+def encode(entries: list[AbortedTxn]) -> bytes:
+    return b"".join(
+        ENTRY.pack(VERSION, txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset)
+        for txn in entries
+    )
+
+
+def decode(data: bytes) -> list[AbortedTxn]:
+    if len(data) % ENTRY_SIZE:
+        raise CorruptIndex(f"{len(data)} bytes are no multiple of {ENTRY_SIZE}")
+    entries = []
+    for version, *fields in ENTRY.iter_unpack(data):
+        if version > VERSION:
+            raise CorruptIndex(f"entry version {version} is not known")
+        entries.append(AbortedTxn(*fields))
+    return entries

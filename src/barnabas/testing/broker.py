@@ -1,0 +1,224 @@
+"""`Broker`: a real broker for tests, in a background thread or in a child process.
+
+It listens on a free port of 127.0.0.1 and keeps its data in a temporary directory, which is gone when
+the broker is closed. Nothing is simulated: it is the broker of `barnabas serve`, for every Kafka client.
+
+A thread is the quickest to start and easy to debug. A child process can be killed the hard way
+(`kill -9`), has its own memory and its own GIL, and cannot outlive the tests: it stops when they end,
+however they end.
+"""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from barnabas.testing.admin import Admin, config_text
+
+_HOST: Final = "127.0.0.1"
+_FOR_TESTS: Final[Mapping[str, str]] = {
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.segment.delete.delay.ms": "1000",
+}
+"""One broker alone, and nothing that waits for others to come."""
+
+
+class BrokerStartError(Exception):
+    """The broker did not start. The message says why, with the end of its log where there is one."""
+
+
+class Host(Protocol):
+    """What runs the broker: a thread of this process, or a child process."""
+
+    def start(self, properties: Mapping[str, str]) -> int:
+        """Start, wait until it is ready, return the port. Raises BrokerStartError."""
+        ...
+
+    def stop(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+class Broker:
+    """A broker to test against. Use it with `with`, with `async with`, or by `start()` and `close()`.
+
+    process: run it in a child process instead of a thread.
+    config: keys of server.properties, over the defaults for tests; not `listeners`, which follow from `port`.
+    port: the port to listen on; 0 takes a free one. It stays the same over `restart()`.
+    directory: where to keep the data; it is not removed then, and a later broker can go on with it.
+    """
+
+    def __init__(
+        self,
+        *,
+        process: bool = False,
+        config: Mapping[str, object] | None = None,
+        port: int = 0,
+        directory: str | Path | None = None,
+    ) -> None:
+        if config and "listeners" in config:
+            raise ValueError("a test broker has one listener, on 127.0.0.1: choose its port with port=...")
+        self._process: bool = process
+        self._config: dict[str, str] = {key: config_text(value) for key, value in (config or {}).items()}
+        self._port: int = port
+        self._given_directory: Path | None = None if directory is None else Path(directory)
+        self._directory: Path | None = None
+        self._remove_directory: weakref.finalize[[Path], Broker] | None = None
+        self._host: Host | None = None
+
+    # --- life ------------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Start the broker and return when clients can connect. Does nothing if it is running."""
+        if self._host is not None:
+            return self
+        directory = self._prepare_directory()
+        host = _new_host(directory, process=self._process)
+        self._port = host.start(self._properties(directory))
+        self._host = host
+        return self
+
+    def stop(self) -> None:
+        """Stop cleanly. The data stay, so that `start()` goes on with them. Does nothing if it is stopped."""
+        host, self._host = self._host, None
+        if host is not None:
+            host.stop()
+
+    def kill(self) -> None:
+        """Stop without a good-bye: `kill -9` of a child process; in a thread, no flush, no clean shutdown."""
+        host, self._host = self._host, None
+        if host is not None:
+            host.kill()
+
+    def restart(self) -> None:
+        """Stop cleanly, if it runs, and start again on the same port with the same data."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop, and remove the temporary directory."""
+        try:
+            self.stop()
+        finally:
+            remove, self._remove_directory = self._remove_directory, None
+            self._directory = None
+            if remove is not None:
+                remove()
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        import asyncio
+
+        return await asyncio.to_thread(self.__enter__)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.close)
+
+    # --- topics ----------------------------------------------------------------------------------------
+
+    def create_topic(
+        self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
+    ) -> None:
+        """Create a topic; raises `AdminError` when the broker refuses."""
+        self._admin().create_topic(name, partitions, config or {})
+
+    def delete_topic(self, *names: str) -> None:
+        """Delete topics; raises `AdminError` when the broker refuses."""
+        self.delete_topics(names)
+
+    def delete_topics(self, names: Iterable[str]) -> None:
+        if chosen := list(names):
+            self._admin().delete_topics(chosen)
+
+    def topics(self) -> set[str]:
+        """The names of all topics, internal ones (`__consumer_offsets`) included."""
+        return self._admin().list_topics()
+
+    # --- where -----------------------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What a client calls `bootstrap.servers`. Known once it has started, and good over a restart."""
+        return f"{_HOST}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        if self._port == 0:
+            raise RuntimeError("the broker has no port yet: start() it, or use it with `with`")
+        return self._port
+
+    @property
+    def log_dir(self) -> Path:
+        """The directory of the partitions (the first one of `log.dirs`)."""
+        if "log.dirs" in self._config:
+            return Path(self._config["log.dirs"].split(",")[0])
+        if self._directory is None:
+            raise RuntimeError("the broker has no directory yet: start() it, or use it with `with`")
+        return self._directory / "kafka-logs"
+
+    @property
+    def running(self) -> bool:
+        return self._host is not None
+
+    def __repr__(self) -> str:
+        where = f"{_HOST}:{self._port}" if self._port else "no port yet"
+        kind = "process" if self._process else "thread"
+        return f"<Broker {where}, {kind}, {'running' if self.running else 'stopped'}>"
+
+    # --- inside ----------------------------------------------------------------------------------------
+
+    def _admin(self) -> Admin:
+        if self._host is None:
+            raise RuntimeError(f"{self!r} is not running: start() it first")
+        return Admin(_HOST, self.port)
+
+    def _prepare_directory(self) -> Path:
+        if self._directory is None:
+            if self._given_directory is not None:
+                self._directory = self._given_directory.absolute()
+                self._directory.mkdir(parents=True, exist_ok=True)
+            else:
+                self._directory = Path(tempfile.mkdtemp(prefix="barnabas-"))
+                # Also when it is forgotten rather than closed.
+                self._remove_directory = weakref.finalize(self, shutil.rmtree, self._directory, True)
+        return self._directory
+
+    def _properties(self, directory: Path) -> dict[str, str]:
+        return {
+            **_FOR_TESTS,
+            "log.dirs": str(directory / "kafka-logs"),
+            **self._config,
+            "listeners": f"PLAINTEXT://{_HOST}:{self._port}",
+        }
+
+
+def _new_host(directory: Path, *, process: bool) -> Host:
+    if process:
+        from barnabas.testing.process import ProcessHost
+
+        return ProcessHost(directory / "broker.log")
+    from barnabas.testing.thread import ThreadHost
+
+    return ThreadHost()

@@ -1,0 +1,49 @@
+"""A broker in a child process, from the child's side; `barnabas.testing.process` tells how the two talk."""
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from barnabas.base.light_kio import import_kio_lightly
+
+if TYPE_CHECKING:
+    from barnabas.broker import Broker
+
+
+def main() -> int:
+    properties: dict[str, str] = json.loads(sys.stdin.buffer.readline())
+    import_kio_lightly()
+    from barnabas import broker
+    from barnabas.base.config.broker_config import BrokerConfig
+    from barnabas.base.errors import KafkaError
+
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
+    )
+    try:
+        broker.serve(BrokerConfig.from_properties(properties), on_ready=_ready)
+    except (KafkaError, OSError) as error:
+        _answer(f"failed {error}")
+        return 1
+    return 0
+
+
+def _ready(running: "Broker") -> None:
+    # Only now: before, the loop has no handler for the signal yet, and the end of the input would be lost.
+    threading.Thread(target=_stop_at_end_of_input, name="lifeline", daemon=True).start()
+    _answer(f"ready {running.port}")
+
+
+def _stop_at_end_of_input() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _answer(line: str) -> None:
+    sys.stdout.buffer.write(" ".join(line.split()).encode() + b"\n")
+    sys.stdout.buffer.flush()

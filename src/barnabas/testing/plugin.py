@@ -1,0 +1,112 @@
+"""pytest fixtures that come with the package: nothing to import, nothing to configure.
+
+    def test_orders(kafka_broker, kafka_topic):
+        producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
+        producer.produce(kafka_topic, b"hello")
+
+- `kafka_broker`: a running `barnabas.testing.Broker`. All tests share one broker, so that a test pays a
+  millisecond and not a start; what a test leaves behind (topics, also those its clients auto-created; a
+  broker that it stopped or killed) is put right before the next one sees it.
+- `kafka_topic`: the name of a new topic of this test. One partition, unless the test says otherwise:
+  `@pytest.mark.kafka_topic(partitions=3, config={"cleanup.policy": "compact"})`.
+- `kafka_broker_factory`: brokers of this test alone, for those that need their own configuration:
+  `broker = kafka_broker_factory(process=True, config={"message.max.bytes": 1000})`.
+- `kafka_broker_session`: the shared broker itself, for fixtures that live longer than a test.
+
+Options: `--kafka-broker-mode thread|process` (or `kafka_broker_mode` in the ini file), and in the ini file
+`kafka_broker_config`, lines of `key = value` for the shared broker.
+
+pytest loads this file in every run, so it imports nothing of the broker until a fixture is used.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from barnabas.testing.broker import Broker
+
+_MODES = ("thread", "process")
+_MARKER = "kafka_topic(partitions=1, config=None): how the topic of the fixture kafka_topic is created"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kafka", "a real Kafka broker for tests (Barnabas)")
+    group.addoption(
+        "--kafka-broker-mode",
+        choices=_MODES,
+        default=None,
+        help="run the broker of the kafka_* fixtures in a background thread (default) or in a child process",
+    )
+    parser.addini("kafka_broker_mode", "thread (default) or process", default="thread")
+    parser.addini("kafka_broker_config", "settings of the shared broker, key = value", type="linelist")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+
+
+@pytest.fixture(scope="session")
+def kafka_broker_session(pytestconfig: pytest.Config) -> Iterator["Broker"]:
+    """The broker that all tests of this run share."""
+    from barnabas.testing.broker import Broker
+
+    with Broker(process=_mode(pytestconfig) == "process", config=_shared_config(pytestconfig)) as broker:
+        yield broker
+
+
+@pytest.fixture
+def kafka_broker(kafka_broker_session: "Broker") -> Iterator["Broker"]:
+    """A running `Broker` without other tests' topics, and again running when the next test gets it."""
+    broker = kafka_broker_session.start()
+    before = broker.topics()
+    yield broker
+    leftover = broker.start().topics() - before
+    broker.delete_topics(topic for topic in leftover if not topic.startswith("__"))
+
+
+@pytest.fixture
+def kafka_topic(kafka_broker: "Broker", request: pytest.FixtureRequest) -> str:
+    """The name of a topic that was created for this test."""
+    words = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name).strip("-")
+    name = f"{words[:80]}-{os.urandom(4).hex()}"
+    marker = request.node.get_closest_marker("kafka_topic")
+    kafka_broker.create_topic(name, **(marker.kwargs if marker else {}))
+    return name
+
+
+@pytest.fixture
+def kafka_broker_factory(pytestconfig: pytest.Config) -> Iterator[Callable[..., "Broker"]]:
+    """Start brokers of this test alone: `factory(**arguments of barnabas.testing.Broker)`."""
+    from contextlib import ExitStack
+
+    from barnabas.testing.broker import Broker
+
+    with ExitStack() as brokers:
+
+        def factory(**arguments: object) -> Broker:
+            arguments.setdefault("process", _mode(pytestconfig) == "process")
+            return brokers.enter_context(Broker(**arguments))  # type: ignore[arg-type]
+
+        yield factory
+
+
+def _mode(config: pytest.Config) -> str:
+    mode: str = config.getoption("--kafka-broker-mode") or config.getini("kafka_broker_mode")
+    if mode not in _MODES:
+        raise pytest.UsageError(f"kafka_broker_mode = {mode!r}: expected one of {', '.join(_MODES)}")
+    return mode
+
+
+def _shared_config(config: pytest.Config) -> dict[str, str]:
+    lines: list[str] = config.getini("kafka_broker_config")
+    settings = {}
+    for line in lines:
+        key, separator, value = line.partition("=")
+        if not separator:
+            raise pytest.UsageError(f"kafka_broker_config: {line!r}: expected key = value")
+        settings[key.strip()] = value.strip()
+    return settings

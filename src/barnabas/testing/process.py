@@ -1,0 +1,110 @@
+"""A broker in a child process (`barnabas.testing.child`), from the parent's side.
+
+The child gets its configuration as one line of JSON on its standard input and answers with one line:
+`ready <port>`, or `failed <why>`. Its input stays open as a lifeline: the end of it, which the kernel
+brings about however the parent ends, tells the child to stop. Its log goes to a file.
+"""
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import barnabas
+from barnabas.testing.broker import BrokerStartError
+
+_START_TIMEOUT = 30.0
+_STOP_TIMEOUT = 30.0
+_LOG_TAIL = 20
+# The parent may have found the package where the child would not look (pytest's pythonpath, for example).
+_PROGRAM = (
+    "import sys; sys.path.append(sys.argv[1]); from barnabas.testing.child import main; sys.exit(main())"
+)
+
+
+class ProcessHost:
+    def __init__(self, log: Path) -> None:
+        self._log: Path = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, properties: Mapping[str, str]) -> int:
+        with self._log.open("ab") as log:
+            process = self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _PROGRAM, str(Path(barnabas.__file__).parents[1])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                bufsize=0,
+                # Ctrl-C in a terminal is for the tests; they stop the broker.
+                start_new_session=True,
+            )
+        try:
+            return self._greet(process, properties)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _greet(self, process: "subprocess.Popen[bytes]", properties: Mapping[str, str]) -> int:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):  # it is gone already: what it left in its log is told below
+            process.stdin.write(json.dumps(dict(properties)).encode() + b"\n")
+        word, _, rest = _read_line(process.stdout, _START_TIMEOUT).partition(" ")
+        if word == "ready":
+            return int(rest)
+        if word == "failed":
+            raise BrokerStartError(rest)
+        with suppress(subprocess.TimeoutExpired):  # its output ends a moment before the process does
+            process.wait(0.5)
+        how = "did not get ready in time" if process.poll() is None else "ended before it was ready"
+        raise BrokerStartError(f"the broker's process {how}; the end of its log:\n{self._tail()}")
+
+    def stop(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            late = f"the broker did not stop within {_STOP_TIMEOUT:.0f} s and was killed"
+            raise RuntimeError(f"{late}; the end of its log:\n{self._tail()}") from None
+        self._close()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._close()
+
+    def _close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    def _tail(self) -> str:
+        lines = self._log.read_text(errors="replace").splitlines()
+        return "\n".join("  " + line for line in lines[-_LOG_TAIL:]) or "  (empty)"
+
+
+def _read_line(pipe: IO[bytes], timeout: float) -> str:
+    """One line, or what there is of it when the pipe ends or the time is up."""
+    deadline = time.monotonic() + timeout
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while not line.endswith(b"\n") and selector.select(max(0.0, deadline - time.monotonic())):
+            part = os.read(pipe.fileno(), 65536)
+            if not part:
+                break
+            line += part
+    return line.decode(errors="replace").strip()

@@ -1,0 +1,37 @@
+"""A broker in a background thread of this process."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.base.light_kio import import_kio_lightly
+from barnabas.testing.broker import BrokerStartError
+
+if TYPE_CHECKING:
+    from barnabas.broker.runtime import BrokerThread
+
+
+class ThreadHost:
+    def __init__(self) -> None:
+        self._thread: BrokerThread | None = None
+
+    def start(self, properties: Mapping[str, str]) -> int:
+        import_kio_lightly()
+        from barnabas.base.config.broker_config import BrokerConfig
+        from barnabas.base.errors import KafkaError
+        from barnabas.broker.runtime import BrokerThread
+
+        try:
+            thread = BrokerThread(BrokerConfig.from_properties(properties))
+            thread.start()
+        except (KafkaError, OSError) as error:
+            raise BrokerStartError(str(error)) from error
+        self._thread = thread
+        return thread.port
+
+    def stop(self) -> None:
+        if self._thread is not None:
+            self._thread.stop()
+
+    def kill(self) -> None:
+        if self._thread is not None:
+            self._thread.stop(clean=False)

@@ -1,0 +1,65 @@
+"""What every test may use, and the list of tests that could not run here.
+
+A test that needs a program, a Python module or Maven Central says so: `@pytest.mark.needs("kcat")`. Where it
+is missing the test is skipped, and the end of the run lists it with the command that installs what it needs:
+nothing is left out silently.
+"""
+
+import functools
+import importlib.util
+import shutil
+import urllib.request
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+_PROGRAMS = {"kcat": "kcat", "java": "default-jre-headless", "javac": "default-jdk-headless", "strace": "strace"}
+_MAVEN = "https://repo1.maven.org/maven2/org/apache/kafka/kafka_2.13/4.3.1/kafka_2.13-4.3.1.pom"
+_unmet: defaultdict[str, list[str]] = defaultdict(list)
+
+
+@functools.cache
+def missing(name: str) -> str | None:
+    """None if `name` is there, otherwise how to get it."""
+    if name == "maven":
+        return _maven_missing()
+    if name in _PROGRAMS:
+        return None if shutil.which(name) else f"sudo apt-get install {_PROGRAMS[name]}"
+    return None if importlib.util.find_spec(name) else "make dev"
+
+
+def _maven_missing() -> str | None:
+    request = urllib.request.Request(_MAVEN, method="HEAD")
+    try:
+        with urllib.request.urlopen(request, timeout=10):
+            return None
+    except OSError as error:
+        return f"a network that reaches Maven Central ({error})"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    names = [name for marker in item.iter_markers("needs") for name in marker.args]
+    if item.get_closest_marker("maven") is not None:
+        names += ["java", "maven"]
+    for name in names:
+        remedy = missing(name)
+        if remedy is not None:
+            _unmet[f"{name} (to get it: {remedy})"].append(item.nodeid)
+            pytest.skip(f"{name} is missing; to get it: {remedy}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not _unmet:
+        return
+    terminalreporter.section("not run here, because something is missing", yellow=True)
+    for need, tests in sorted(_unmet.items()):
+        terminalreporter.line(f"{need}: {len(tests)} test{'' if len(tests) == 1 else 's'}", yellow=True)
+        for test in sorted(tests):
+            terminalreporter.line(f"    {test}")
+
+
+@pytest.fixture(scope="session")
+def project() -> Path:
+    """The root of the repository."""
+    return Path(__file__).parents[1]

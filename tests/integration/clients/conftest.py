@@ -1,0 +1,110 @@
+"""One broker process for all tests of real clients, and the clients.
+
+With `BARNABAS_TEST_BOOTSTRAP=127.0.0.1:9092` the tests run against that broker instead. Started from Apache
+Kafka it tells whether a test is right: what fails there and passes here is a wrong test, or a deviation that
+the documentation names.
+"""
+
+import importlib.util
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.testing import Broker
+from tests.integration.clients.drivers import Driver
+from tests.integration.clients.drivers.java import JavaMachine
+from tests.integration.clients.jars import fetch_jars
+from tests.integration.clients.messages import Settings
+
+with warnings.catch_warnings():
+    # kafka-python reads its schemas, when it is imported, by functions that Python calls deprecated.
+    warnings.filterwarnings("ignore", r"(read|open)_text is deprecated", DeprecationWarning)
+    if importlib.util.find_spec("kafka") is not None:
+        importlib.import_module("kafka")
+
+OTHER_BROKER = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
+OpenDriver = Callable[..., Driver]
+
+
+class _OtherBroker(Broker):
+    """A broker that runs already and is not ours to stop."""
+
+    def start(self) -> "_OtherBroker":
+        self._host = self  # type: ignore[assignment]
+        return self
+
+    def stop(self) -> None:
+        pytest.skip("the broker of BARNABAS_TEST_BOOTSTRAP cannot be stopped")
+
+    kill = stop
+
+    def close(self) -> None:
+        pass
+
+    @property
+    def log_dir(self) -> Path:
+        pytest.skip("the files of the broker of BARNABAS_TEST_BOOTSTRAP are not at hand")
+
+
+@pytest.fixture(scope="session")
+def kafka_broker_session() -> Iterator[Broker]:
+    """The broker of the plugin's fixtures, here in a process of its own."""
+    if OTHER_BROKER is not None:
+        yield _OtherBroker(port=int(OTHER_BROKER.rpartition(":")[2])).start()
+        return
+    with Broker(process=True) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def jars() -> Path:
+    return fetch_jars()
+
+
+@pytest.fixture(scope="session")
+def java_machine(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaMachine]:
+    machine = JavaMachine(jars, tmp_path_factory.mktemp("classes"))
+    yield machine
+    machine.close()
+
+
+@pytest.fixture
+def open_driver(request: pytest.FixtureRequest, kafka_broker: Broker) -> Iterator[OpenDriver]:
+    """`open_driver("confluent", Settings(...))`: a client of the shared broker, closed after the test."""
+    drivers: list[Driver] = []
+
+    def new(name: str, settings: Settings | None = None, broker: Broker | None = None) -> Driver:
+        servers = (broker or kafka_broker).bootstrap_servers
+        driver = _new_driver(request, name, servers, settings or Settings())
+        drivers.append(driver)
+        return driver
+
+    yield new
+    for driver in drivers:
+        driver.close()
+
+
+def _new_driver(request: pytest.FixtureRequest, name: str, servers: str, settings: Settings) -> Driver:
+    # Imported when used: a machine without one of the clients can still run the tests of the others.
+    if name == "confluent":
+        from tests.integration.clients.drivers.confluent import ConfluentDriver
+
+        return ConfluentDriver(servers, settings)
+    if name == "kafka-python":
+        from tests.integration.clients.drivers.kafka_python import KafkaPythonDriver
+
+        return KafkaPythonDriver(servers, settings)
+    if name == "aiokafka":
+        from tests.integration.clients.drivers.aio_kafka import AiokafkaDriver
+
+        return AiokafkaDriver(servers, settings)
+    if name == "kcat":
+        from tests.integration.clients.drivers.kcat import KcatDriver
+
+        return KcatDriver(servers, settings)
+    from tests.integration.clients.drivers.java import JavaDriver
+
+    return JavaDriver(request.getfixturevalue("java_machine"), servers, settings)

@@ -1,0 +1,99 @@
+"""The Java client, in one JVM for all tests (java/ClientDriver.java says how they talk)."""
+
+import subprocess
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from tests.integration.clients.drivers import SendFailed
+from tests.integration.clients.jars import compile_driver, java_command
+from tests.integration.clients.messages import Message, Settings
+
+
+class JavaMachine:
+    """The running JVM."""
+
+    def __init__(self, jars: Path, classes: Path) -> None:
+        compile_driver(jars, classes)
+        self._process: subprocess.Popen[str] = subprocess.Popen(
+            [*java_command(jars, classes), "ClientDriver"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def ask(self, *words: str, lines: Sequence[str] = ()) -> list[str]:
+        """Send a command with its further lines; the lines of the answer. Raises SendFailed."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        command, *arguments = words
+        stdin.write("".join(f"{line}\n" for line in ("\t".join([command, str(len(lines)), *arguments]), *lines)))
+        stdin.flush()
+        answer: list[str] = []
+        while (line := stdout.readline()) != "ok\n":
+            if not line or line.startswith("error "):
+                raise SendFailed(line or "the JVM ended")
+            answer.append(line.rstrip("\n"))
+        return answer
+
+    def close(self) -> None:
+        self._process.communicate(timeout=30)
+
+
+class JavaDriver:
+    keeps_timestamps: ClassVar[bool] = True
+
+    def __init__(self, machine: JavaMachine, bootstrap_servers: str, settings: Settings) -> None:
+        self._machine: JavaMachine = machine
+        common = f"bootstrap.servers={bootstrap_servers};reconnect.backoff.ms=20;reconnect.backoff.max.ms=100"
+        isolation = "read_committed" if settings.reads_committed else "read_uncommitted"
+        self._of_consumer: str = (
+            f"{common};enable.auto.commit=false;auto.offset.reset=none;isolation.level={isolation}"
+            ";fetch.max.wait.ms=100"
+        )
+        self.of_producer: str = (
+            f"{common};compression.type={settings.codec};acks={settings.acks};linger.ms=1"
+            f";enable.idempotence={str(settings.is_idempotent).lower()}"
+            f";max.request.size={settings.max_request_bytes};delivery.timeout.ms=20000;request.timeout.ms=10000"
+        )
+
+    def produce(self, topic: str, messages: Sequence[Message]) -> None:
+        lines = ["\t".join(_words(message)) for message in messages]
+        self._machine.ask("produce", self.of_producer, topic, lines=lines)
+
+    def consume(self, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Message]:
+        where = (topic, str(partition), str(offset), str(count))
+        return [_message(line) for line in self._machine.ask("consume", self._of_consumer, *where)]
+
+    def offset_for_time(self, topic: str, partition: int, timestamp: int) -> int | None:
+        where = (topic, str(partition), str(timestamp))
+        (answer,) = self._machine.ask("offset-for-time", self._of_consumer, *where)
+        return None if answer == "-" else int(answer)
+
+    def close(self) -> None:
+        self._machine.ask("close")
+
+
+def _words(message: Message) -> list[str]:
+    words = [str(message.partition), str(message.timestamp), _text(message.key), _text(message.value)]
+    for name, value in message.headers:
+        words += [name, _text(value)]
+    return words
+
+
+def _message(line: str) -> Message:
+    partition, offset, timestamp, key, value, *flat = line.split("\t")
+    headers = tuple((name, _bytes(text)) for name, text in zip(flat[::2], flat[1::2], strict=True))
+    return Message(_bytes(key), _bytes(value), headers, int(timestamp), int(partition), int(offset))
+
+
+def _text(value: bytes | None) -> str:
+    return "-" if value is None else b64encode(value).decode()
+
+
+def _bytes(text: str) -> bytes | None:
+    return None if text == "-" else b64decode(text)

@@ -1,0 +1,164 @@
+"""The hand-made requests and answers of the generators are what kio reads and writes."""
+
+import io
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, cast
+
+from benchmarks import protocol
+from benchmarks.batches import batch
+from benchmarks.protocol import ProduceAnswer
+from kio.schema.create_topics.v5.request import CreateTopicsRequest
+from kio.schema.delete_topics.v4.request import DeleteTopicsRequest
+from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v12.request import FetchRequest
+from kio.schema.fetch.v12.response import FetchableTopicResponse, FetchResponse, PartitionData
+from kio.schema.metadata.v9.request import MetadataRequest
+from kio.schema.metadata.v9.response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kio.schema.produce.v9.request import ProduceRequest
+from kio.schema.produce.v9.response import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from kio.schema.types import BrokerId, TopicName
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i32, i32Timedelta, i64
+
+HEADER = b"\x00\x00\x00\x01\x00"
+
+
+def parse(kind: type[Any], request: bytes) -> Any:
+    """Check length and header, then let kio read the body to its last byte."""
+    assert int.from_bytes(request[:4], "big") == len(request) - 4
+    header = 2 + 2 + 4 + 2 + len(protocol.CLIENT_ID) + 1
+    body = memoryview(request)[4 + header :].toreadonly()
+    reader: Callable[..., Any] = entity_reader(kind)
+    entity, end = reader(body, 0)
+    assert end == len(body)
+    return entity
+
+
+def response(entity: Any) -> bytes:
+    sink = io.BytesIO()
+    entity_writer(type(entity))(sink, entity)
+    return HEADER + sink.getvalue()
+
+
+def produced(partitions: int, error: ErrorCode) -> bytes:
+    answers = tuple(
+        PartitionProduceResponse(
+            index=i32(index),
+            error_code=error if index == partitions - 1 else ErrorCode.none,
+            base_offset=i64(5),
+            log_append_time=None,
+            log_start_offset=i64(0),
+            record_errors=(),
+            error_message=None,
+        )
+        for index in range(partitions)
+    )
+    topic = TopicProduceResponse(name=TopicName("bench-00001"), partition_responses=answers)
+    return response(ProduceResponse(responses=(topic,), throttle_time=i32Timedelta.parse(timedelta())))
+
+
+def test_produce_parses_back() -> None:
+    records = batch([b"a", b"b"])
+    request: ProduceRequest = parse(
+        ProduceRequest, protocol.produce("t", [(0, records), (7, records)], acks=-1)
+    )
+    assert request.acks == -1
+    (topic,) = request.topic_data
+    assert topic.name == "t"
+    assert [(part.index, bytes(part.records or b"")) for part in topic.partition_data] == [
+        (0, records),
+        (7, records),
+    ]
+
+
+def test_fetch_parses_back_without_a_session() -> None:
+    request: FetchRequest = parse(
+        FetchRequest, protocol.fetch("t", [(0, 10), (1, 20)], 1000, max_wait_ms=250)
+    )
+    assert (request.session_id, request.session_epoch) == (0, -1)
+    assert request.max_wait == timedelta(milliseconds=250)
+    (topic,) = request.topics
+    assert [(part.partition, part.fetch_offset, part.partition_max_bytes) for part in topic.partitions] == [
+        (0, 10, 1000),
+        (1, 20, 1000),
+    ]
+
+
+def test_metadata_of_all_topics_and_of_none_parse_back() -> None:
+    every: MetadataRequest = parse(MetadataRequest, protocol.metadata(None))
+    none: MetadataRequest = parse(MetadataRequest, protocol.metadata([]))
+    assert every.topics is None
+    assert none.topics == ()
+    assert not none.allow_auto_topic_creation
+
+
+def test_create_and_delete_topic_parse_back() -> None:
+    create: CreateTopicsRequest = parse(CreateTopicsRequest, protocol.create_topic("t", 100))
+    delete: DeleteTopicsRequest = parse(DeleteTopicsRequest, protocol.delete_topic("t"))
+    (topic,) = create.topics
+    assert (topic.name, topic.num_partitions, topic.replication_factor) == ("t", 100, 1)
+    assert delete.topic_names == ("t",)
+
+
+def test_produce_answer_knows_length_and_error_positions() -> None:
+    for partitions in (1, 100, 200):
+        answer = ProduceAnswer("bench-00001", partitions)
+        good = produced(partitions, ErrorCode.none)
+        assert answer.size == len(good)
+        assert answer.first_error(good) == 0
+        assert answer.first_error(produced(partitions, ErrorCode.not_leader_or_follower)) == 6
+
+
+def test_metadata_response_counts_led_partitions() -> None:
+    partitions = tuple(
+        MetadataResponsePartition(
+            error_code=ErrorCode.none if leader >= 0 else ErrorCode.leader_not_available,
+            partition_index=i32(index),
+            leader_id=BrokerId(leader),
+            leader_epoch=i32(0),
+            replica_nodes=(BrokerId(1),),
+            isr_nodes=(BrokerId(1),),
+            offline_replicas=(),
+        )
+        for index, leader in enumerate([1, 1, -1])
+    )
+    topic = MetadataResponseTopic(error_code=ErrorCode.none, name=TopicName("t"), partitions=partitions)
+    entity = MetadataResponse(
+        throttle_time=i32Timedelta.parse(timedelta()),
+        brokers=(MetadataResponseBroker(node_id=BrokerId(1), host="127.0.0.1", port=i32(9092), rack=None),),
+        cluster_id="cluster",
+        controller_id=BrokerId(1),
+        topics=(topic, topic),
+    )
+    view = protocol.parse_metadata(response(entity))
+    assert view == protocol.ClusterView(1, {"t": 2})
+
+
+def test_fetch_response_gives_the_place_of_the_records() -> None:
+    records = batch([b"value"])
+    partition = PartitionData(
+        partition_index=i32(3),
+        error_code=ErrorCode.none,
+        high_watermark=i64(1),
+        last_stable_offset=i64(1),
+        log_start_offset=i64(0),
+        aborted_transactions=None,
+        preferred_read_replica=BrokerId(-1),
+        records=cast(Any, records),
+    )
+    entity = FetchResponse(
+        throttle_time=i32Timedelta.parse(timedelta()),
+        error_code=ErrorCode.none,
+        session_id=i32(0),
+        responses=(FetchableTopicResponse(topic=TopicName("t"), partitions=(partition,)),),
+    )
+    encoded = response(entity)
+    (fetched,) = protocol.parse_fetch(encoded)
+    assert (fetched.partition, fetched.error) == (3, 0)
+    assert encoded[fetched.start : fetched.start + fetched.size] == records

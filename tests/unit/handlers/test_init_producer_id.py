@@ -1,0 +1,65 @@
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from barnabas.controller.producer_ids import BLOCK_SIZE
+from barnabas.metadata.store import StoreError
+from tests.fakes.node import Node
+
+
+def ask(node: Node, version: int = 5, transactional_id: str | None = None, **body: Any) -> Any:
+    return node.ask("InitProducerId", version, transactional_id=transactional_id, **body)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_each_producer_gets_an_id_of_its_own(node: Node, version: int) -> None:
+    answers = [ask(node, version) for _ in range(3)]
+
+    assert [(each.error_code, each.producer_id, each.producer_epoch) for each in answers] == [
+        (ErrorCode.none, number, 0) for number in range(3)
+    ]
+
+
+def test_ids_go_on_with_the_next_block(node: Node) -> None:
+    ids = [ask(node).producer_id for _ in range(BLOCK_SIZE + 2)]
+
+    assert ids == list(range(BLOCK_SIZE + 2))
+
+
+def test_producer_that_wants_a_new_epoch_gets_a_new_id(node: Node) -> None:
+    first = ask(node)
+
+    again = ask(node, producer_id=first.producer_id, producer_epoch=0)
+
+    assert (again.producer_id, again.producer_epoch) == (1, 0)
+
+
+@pytest.mark.parametrize("given", [{"producer_id": 4}, {"producer_epoch": 4}])
+def test_half_a_producer_is_refused(node: Node, given: dict[str, int]) -> None:
+    answer = ask(node, **given)
+
+    assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (
+        ErrorCode.invalid_request,
+        -1,
+        -1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "error"),
+    [("", ErrorCode.invalid_request), ("tx", ErrorCode.transactional_id_authorization_failed)],
+)
+def test_transactional_ids_are_refused_for_good(node: Node, transactional_id: str, error: ErrorCode) -> None:
+    answer = ask(node, transactional_id=transactional_id)
+
+    assert (answer.error_code, answer.producer_id) == (error, -1)
+
+
+def test_store_that_fails_is_an_error_of_the_request(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise StoreError("no disk")
+
+    monkeypatch.setattr(node.context.producer_ids, "next_producer_id", fail)
+
+    assert ask(node).error_code is ErrorCode.unknown_server_error

@@ -1,0 +1,199 @@
+"""A connection over a real socket pair: order, back pressure, file ranges, hang-ups."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from barnabas.base.ranges import FileRange
+from barnabas.network.connection import RECEIVE_BUFFER_SIZE, UNSENT_LIMIT, Connection, Peer
+from barnabas.network.responses import Parts, Pending
+
+MAX_FRAME = 1 << 20
+
+
+class Plain(NamedTuple):
+    fd: int
+    path: Path
+
+
+class Harness:
+    """One connection, what it dispatched, and the client's end of it."""
+
+    def __init__(self, answer: Callable[[bytes], Parts | Pending | None]) -> None:
+        self.seen: list[bytes] = []
+        self.closed: list[Connection] = []
+        self.client, server = socket.socketpair()
+        server.setblocking(False)
+        self.client.setblocking(False)
+        self._answer = answer
+        self.connection = Connection(
+            server,
+            Peer("test", 0, "PLAINTEXT"),
+            asyncio.get_running_loop(),
+            memoryview(bytearray(RECEIVE_BUFFER_SIZE)),
+            max_frame=MAX_FRAME,
+            on_frame=self._on_frame,
+            on_closed=self.closed.append,
+        )
+
+    def _on_frame(self, connection: Connection, frame: memoryview) -> Parts | Pending | None:
+        self.seen.append(bytes(frame))
+        return self._answer(bytes(frame))
+
+    async def send(self, *payloads: bytes) -> None:
+        stream = b"".join(struct.pack(">i", len(payload)) + payload for payload in payloads)
+        await asyncio.get_running_loop().sock_sendall(self.client, stream)
+
+    async def receive(self, count: int) -> bytes:
+        received = b""
+        async with asyncio.timeout(5):
+            while len(received) < count:
+                chunk = await asyncio.get_running_loop().sock_recv(self.client, 1 << 16)
+                if not chunk:
+                    break
+                received += chunk
+        return received
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not condition():
+                await asyncio.sleep(0)
+
+    def close(self) -> None:
+        self.connection.close("test is over")
+        self.client.close()
+
+
+def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(scenario())
+
+
+def test_immediate_answers_come_back_in_order() -> None:
+    async def scenario() -> None:
+        harness = Harness(lambda frame: [frame, b"|"])
+        await harness.send(b"a", b"b", b"c")
+        assert await harness.receive(6) == b"a|b|c|"
+        harness.close()
+
+    run(scenario)
+
+
+def test_a_later_answer_waits_for_an_earlier_pending_one() -> None:
+    async def scenario() -> None:
+        pending = Pending(holds_back=False)
+        harness = Harness(lambda frame: pending if frame == b"slow" else [frame])
+        await harness.send(b"slow", b"quick")
+        await harness.until(lambda: harness.seen == [b"slow", b"quick"])
+        pending.complete([b"done,"])
+        assert await harness.receive(10) == b"done,quick"
+        harness.close()
+
+    run(scenario)
+
+
+def test_a_pending_request_that_holds_back_delays_dispatch_of_the_next() -> None:
+    async def scenario() -> None:
+        pending = Pending()
+        harness = Harness(lambda frame: pending if frame == b"slow" else [frame])
+        await harness.send(b"slow", b"next")
+        await harness.until(lambda: bool(harness.seen))
+        await harness.send(b"later")
+        await asyncio.sleep(0.02)
+        assert harness.seen == [b"slow"]
+        pending.complete([b"done,"])
+        assert await harness.receive(14) == b"done,nextlater"
+        harness.close()
+
+    run(scenario)
+
+
+def test_file_ranges_keep_their_place_between_bytes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "records"
+        path.write_bytes(bytes(range(256)) * 8192)  # 2 MiB: more than a socket takes at once
+        with path.open("rb") as file:
+            record_range = FileRange(Plain(file.fileno(), path), 256, 2 * 1024 * 1024 - 512)
+            harness = Harness(lambda frame: [b"<", record_range, b">" + frame])
+            await harness.send(b"1", b"2")
+            expected = b"<" + path.read_bytes()[256:-256] + b">"
+            received = await harness.receive(2 * len(expected) + 2)
+            assert received == expected + b"1" + expected + b"2"
+            harness.close()
+
+    run(scenario)
+
+
+def test_a_file_shorter_than_promised_closes_the_connection(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "records"
+        path.write_bytes(b"short")
+        with path.open("rb") as file:
+            harness = Harness(lambda frame: [FileRange(Plain(file.fileno(), path), 0, 100), b"after"])
+            await harness.send(b"1")
+            assert await harness.receive(105) == b"short"
+            assert harness.connection.is_closed
+            harness.close()
+
+    run(scenario)
+
+
+def test_a_client_that_does_not_read_is_not_served_on() -> None:
+    async def scenario() -> None:
+        harness = Harness(lambda frame: [bytes(200_000)])
+        for _ in range(60):
+            await harness.send(b"give")
+        await asyncio.sleep(0.05)
+        dispatched = len(harness.seen)
+        assert dispatched * 200_000 < UNSENT_LIMIT + 3_000_000
+        received = await harness.receive(60 * 200_000)
+        assert len(received) == 60 * 200_000
+        assert len(harness.seen) == 60
+        harness.close()
+
+    run(scenario)
+
+
+def test_a_hang_up_cancels_what_is_pending() -> None:
+    async def scenario() -> None:
+        cancelled: list[bool] = []
+        pending = Pending(cancel=lambda: cancelled.append(True))
+        harness = Harness(lambda frame: pending)
+        await harness.send(b"wait")
+        await harness.until(lambda: bool(harness.seen))
+        harness.client.close()
+        await harness.until(lambda: bool(harness.closed))
+        assert cancelled == [True]
+        pending.complete([b"too late"])
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("size", [-5, MAX_FRAME + 1])
+def test_an_absurd_length_closes_the_connection(size: int) -> None:
+    async def scenario() -> None:
+        harness = Harness(lambda frame: [frame])
+        await asyncio.get_running_loop().sock_sendall(harness.client, struct.pack(">i", size))
+        await harness.until(lambda: harness.connection.is_closed)
+        assert await harness.receive(1) == b""
+        assert not harness.seen
+        harness.client.close()
+
+    run(scenario)
+
+
+def test_frames_larger_than_the_shared_buffer_arrive_whole() -> None:
+    async def scenario() -> None:
+        harness = Harness(lambda frame: [frame[:4]])
+        large = [bytes([number]) * 900_000 for number in range(3)]
+        await harness.send(*large, b"tiny")
+        assert await harness.receive(16) == b"\x00" * 4 + b"\x01" * 4 + b"\x02" * 4 + b"tiny"
+        assert harness.seen == [*large, b"tiny"]
+        harness.close()
+
+    run(scenario)
+
