@@ -1,19 +1,22 @@
-"""A broker without a network: real metadata store, logs and partitions in a temporary directory, one thread.
+"""A broker without a network: real metadata store, logs and partitions in a temporary directory, one
+thread.
 
-`ask` takes a request's fields, sends it through the bytes of the version asked with, and reads the answer's bytes
-back with kio: what a client of that version would have got.
+`ask` takes a request's fields, sends it through the bytes of the version asked with, and reads the answer's
+bytes back with kio: what a client of that version would have got.
 """
 
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from datetime import timedelta
 from pathlib import Path
 from types import NoneType
 from typing import Any, ParamSpec, TypeVar, cast, get_args
 
 from kio.index import load_request_schema, load_response_schema
+from tests.strategies.entities import entity_in, is_array, read, written
 
 from barnabas.base.clock import ManualClock
 from barnabas.base.config.broker_config import BrokerConfig
@@ -37,7 +40,6 @@ from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import Partitions
 from barnabas.storage.logs import Logs, LogsSettings
 from barnabas.wire import Reply, encode_response, parse_request
-from tests.strategies.entities import entity_in, is_array, read, written
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -113,7 +115,7 @@ class Node:
         return found
 
     def ask(self, name: str, version: int | None = None, **body: Any) -> Any:
-        """kio's response of that version (the newest if not given); entities of the request are plain dicts."""
+        """kio's response of that version, by default the newest; entities of the request are plain dicts."""
         key = _KEYS[name]
         version = APIS[key].max_version if version is None else version
         data = written(entity(load_request_schema(key, version), body))
@@ -145,9 +147,6 @@ def entity(kind: Any, values: dict[str, Any]) -> Any:
 
 
 def _default(field: Any) -> Any:
-    from dataclasses import MISSING
-    from datetime import timedelta
-
     if field.default is not MISSING:
         return field.default
     if NoneType in get_args(field.type):

@@ -31,13 +31,14 @@ from barnabas.handlers.context import Context
 from barnabas.handlers.dispatch import Dispatcher
 from barnabas.metadata.cluster import ClusterChange, ClusterMetadata
 from barnabas.metadata.sqlite_store import SqliteStore
+from barnabas.metadata.store import StoreError
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.network.server import Server, SocketOptions
 from barnabas.replication.fetch_sessions import FetchSessions
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.partitions import Partitions
-from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
 from barnabas.storage.logs import Logs, LogsSettings
 
 logger = logging.getLogger("broker")
@@ -68,11 +69,13 @@ class Broker:
     # --- start ----------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Raises OSError, KafkaError, StoreError or LogDirectoryError when it cannot; nothing is left behind."""
+        """Raises OSError or KafkaError when it cannot; nothing is left behind."""
         try:
             await self._start()
-        except BaseException:
+        except BaseException as error:
             await self.stop(clean=False)
+            if isinstance(error, (StoreError, LogDirectoryError)):
+                raise StorageError(str(error)) from error
             raise
 
     async def _start(self) -> None:
@@ -243,9 +246,12 @@ class Broker:
         self._server.stop_accepting()
         await self._housekeeping.stop()
         if clean:
+            self._server.stop_dispatching()
+            self._partitions.answer_parked()
             await self._server.drain(_DRAIN_SECONDS)
             await self._dispatcher.drain()
         self._server.close()
+        await self._flusher.drain()
 
     async def _stop_logs(self, clean: bool) -> None:
         self._unlinker.stop()

@@ -1,32 +1,62 @@
 """A broker and the event loop it lives on: in the foreground until a signal, or in a thread of its own."""
 
 import asyncio
+import logging
+import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.broker.broker import Broker
 
 
+logger = logging.getLogger("broker")
+
+
 def serve(config: BrokerConfig, *, on_ready: Callable[[Broker], None] = lambda _: None) -> None:
-    """Run a broker until SIGINT or SIGTERM; raises what keeps it from starting."""
+    """Run a broker until SIGINT or SIGTERM; raises what keeps it from starting, or from going on.
+
+    A second SIGINT does not wait for the clean stop: what it leaves behind is recovered at the next start.
+    """
 
     async def run() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+        loop.add_signal_handler(signal.SIGINT, _on_interrupt, stop)
         broker = Broker(config)
         try:
             await broker.start()
-            on_ready(broker)
-            await stop.wait()
+            if not stop.is_set():
+                on_ready(broker)
+                await _until_stopped(broker, stop)
         finally:
             await broker.stop()
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(run())
+
+
+def _on_interrupt(stop: asyncio.Event) -> None:
+    if stop.is_set():
+        logger.warning("Interrupted again: stopped at once, the next start recovers the logs")
+        logging.shutdown()
+        os._exit(128 + signal.SIGINT)
+    stop.set()
+
+
+async def _until_stopped(broker: Broker, stop: asyncio.Event) -> None:
+    """Return when told to stop; raise what the broker cannot go on with."""
+    waits = [asyncio.ensure_future(event.wait()) for event in (stop, broker.failed)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    if broker.failure is not None:
+        raise broker.failure
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -83,17 +113,18 @@ class BrokerThread:
             await broker.start()
             self.broker = broker
             self._ready.set()
-            await self._stop.wait()
+            await _until_stopped(broker, self._stop)
         finally:
             await broker.stop(clean=self._is_clean)
 
     def stop(self, *, clean: bool = True) -> None:
-        """Stop and wait for it; `clean=False` leaves the files as a crash would."""
+        """Stop and wait for it; `clean=False` leaves the files as a crash would. Raises why it had ended."""
         self._is_clean = clean
         thread, loop, stop = self._thread, self._loop, self._stop
-        if thread is None or loop is None or stop is None or not thread.is_alive():
+        if thread is None or loop is None or stop is None:
             return
-        loop.call_soon_threadsafe(stop.set)
+        with suppress(RuntimeError):  # the loop is closed: it ended by itself
+            loop.call_soon_threadsafe(stop.set)
         thread.join()
         if self._failure is not None:
             raise self._failure

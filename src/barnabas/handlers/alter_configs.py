@@ -1,7 +1,9 @@
-"""AlterConfigs (33), versions 0 to 2: replace the whole dynamic configuration of topics, brokers and groups.
+"""AlterConfigs (33), versions 0 to 2: replace the whole dynamic configuration of topics, brokers and
+groups.
 
-Kept for old clients; IncrementalAlterConfigs is the better one (KIP-339). What is not named goes back to its default. A
-resource or a key given twice is INVALID_REQUEST; so are loggers, which this API never knew. With `validate_only` nothing is changed.
+Kept for old clients; IncrementalAlterConfigs is the better one (KIP-339). What is not named goes back to
+its default. A resource or a key given twice is INVALID_REQUEST; so are loggers, which this API never knew.
+With `validate_only` nothing is changed.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,6 @@
-"""What a client may do, as the bits of KIP-430. There are no ACLs yet: everything a resource knows is allowed."""
+"""What a client may do, as the bits of KIP-430. There are no ACLs yet: everything a resource knows is
+allowed.
+"""
 
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
 _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12

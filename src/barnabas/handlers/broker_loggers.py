@@ -1,4 +1,5 @@
-"""The broker's loggers under Kafka's names for levels (KIP-412): Python's own, by name, the root one as `root`.
+"""The broker's loggers under Kafka's names for levels (KIP-412): Python's own, by name, the root one as
+`root`.
 
 Changes last as long as the process. OFF is not a level that can be set, as in Kafka.
 """

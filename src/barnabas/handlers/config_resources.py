@@ -1,4 +1,4 @@
-"""What the requests about configuration have in common: resources named by type and name, results for each."""
+"""What requests about configuration have in common: resources by type and name, a result for each."""
 
 from barnabas.base.errors import InvalidRequest
 from barnabas.controller.requests import ConfigResult

@@ -1,6 +1,7 @@
 """CreatePartitions (37), versions 0 to 3: let a topic grow (KIP-195).
 
-`count` is the number wanted in the end. With `validate_only` nothing is created; a name given twice is INVALID_REQUEST.
+`count` is the number wanted in the end. With `validate_only` nothing is created; a name given twice is
+INVALID_REQUEST.
 
 Deviation: `timeout` is read and not used: the partitions are there when the answer leaves.
 """

@@ -1,10 +1,11 @@
 """CreateTopics (19), versions 2 to 7.
 
-Counts of -1 stand for the broker's defaults (KIP-464), or for the given assignment. KIP-525 (version 5): the answer tells
-partitions, replication factor and the whole configuration of the new topic. KIP-516 (version 7): its id. A name given twice is
-INVALID_REQUEST; with `validate_only` nothing is created.
+Counts of -1 stand for the broker's defaults (KIP-464), or for the given assignment. KIP-525 (version 5):
+the answer tells partitions, replication factor and the whole configuration of the new topic. KIP-516
+(version 7): its id. A name given twice is INVALID_REQUEST; with `validate_only` nothing is created.
 
-Deviation: `timeout` is read and not used: the topic is in the store and on this broker's disk when the answer leaves.
+Deviation: `timeout` is read and not used: the topic is in the store and on this broker's disk when the
+answer leaves.
 """
 
 from collections.abc import Mapping

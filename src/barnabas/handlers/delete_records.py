@@ -1,9 +1,9 @@
 """DeleteRecords (21), versions 0 to 2: move the start of a log forward (KIP-107).
 
-Offset -1 is the high watermark; one above it, or another negative one, is OFFSET_OUT_OF_RANGE; one below the start of the log
-changes nothing. Answers the low watermark: the lowest log start of all replicas, of which there is one. Topics that are only
-compacted are POLICY_VIOLATION, internal ones INVALID_TOPIC_EXCEPTION. Whole segments before the new start are deleted
-by the next retention check.
+Offset -1 is the high watermark; one above it, or another negative one, is OFFSET_OUT_OF_RANGE; one below
+the start of the log changes nothing. Answers the low watermark: the lowest log start of all replicas, of
+which there is one. Topics that are only compacted are POLICY_VIOLATION, internal ones
+INVALID_TOPIC_EXCEPTION. Whole segments before the new start are deleted by the next retention check.
 """
 
 from typing import TYPE_CHECKING

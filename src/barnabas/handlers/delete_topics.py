@@ -1,11 +1,11 @@
 """DeleteTopics (20), versions 1 to 6: by name, from version 6 on also by id (KIP-516).
 
-Neither or both of them, or a topic meant twice, is INVALID_REQUEST; an unknown id UNKNOWN_TOPIC_ID. With `delete.topic.enable=false` every topic
-is TOPIC_DELETION_DISABLED (INVALID_REQUEST before version 3, which does not know it; KIP-322). Internal topics can be deleted,
-as in Kafka.
+Neither or both of them, or a topic meant twice, is INVALID_REQUEST; an unknown id UNKNOWN_TOPIC_ID. With
+`delete.topic.enable=false` every topic is TOPIC_DELETION_DISABLED (INVALID_REQUEST before version 3, which
+does not know it; KIP-322). Internal topics can be deleted, as in Kafka.
 
-Deviation: `timeout` is read and not used: when the answer leaves, the topic is gone from the store, and its logs are renamed
-to be removed from the disk after `file.delete.delay.ms`.
+Deviation: `timeout` is read and not used: when the answer leaves, the topic is gone from the store, and its
+logs are renamed to be removed from the disk after `file.delete.delay.ms`.
 """
 
 from typing import TYPE_CHECKING

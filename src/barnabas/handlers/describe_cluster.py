@@ -1,8 +1,8 @@
 """DescribeCluster (60), versions 0 to 2: cluster id, controller and brokers (KIP-700).
 
-Addresses are those of the listener the client came through. KIP-919 (version 1): a question for controllers is
-MISMATCHED_ENDPOINT_TYPE here. KIP-1073 (version 2): fenced brokers can be asked for; there are none, a broker
-is registered and serving, or it is not there.
+Addresses are those of the listener the client came through. KIP-919 (version 1): a question for controllers
+is MISMATCHED_ENDPOINT_TYPE here. KIP-1073 (version 2): fenced brokers can be asked for; there are none, a
+broker is registered and serving, or it is not there.
 """
 
 from typing import TYPE_CHECKING

@@ -1,11 +1,12 @@
-"""DescribeConfigs (32), versions 1 to 4: every key of a topic, a broker, a group, or the levels of a broker's loggers.
+"""DescribeConfigs (32), versions 1 to 4: every key of a topic, a broker, a group, or the levels of a
+broker's loggers.
 
-A broker describes itself and, under the empty name, the dynamic defaults of the cluster; another id is INVALID_REQUEST. Synonyms
-(KIP-226), types and documentation (KIP-569) when asked for; the values of secrets are null. An unknown topic is
-UNKNOWN_TOPIC_OR_PARTITION; groups need not exist (KIP-848). Loggers: KIP-412.
+A broker describes itself and, under the empty name, the dynamic defaults of the cluster; another id is
+INVALID_REQUEST. Synonyms (KIP-226), types and documentation (KIP-569) when asked for; the values of secrets
+are null. An unknown topic is UNKNOWN_TOPIC_OR_PARTITION; groups need not exist (KIP-848). Loggers: KIP-412.
 
-Deviations: client metrics (KIP-714) are not served: INVALID_REQUEST. A resource type nobody knows is INVALID_REQUEST for that resource; Kafka
-fails the whole request.
+Deviations: client metrics (KIP-714) are not served: INVALID_REQUEST. A resource type nobody knows is
+INVALID_REQUEST for that resource; Kafka fails the whole request.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,24 +38,19 @@ def handle(context: Context, request: Request) -> Reply:
 
 
 def _resource(context: Context, body: "DescribeConfigsRequest", resource: "DescribeConfigsResource") -> Reply:
-    result = Reply(
-        error_code=ErrorCode.none,
-        error_message=None,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+    kind, name = int(resource.resource_type), resource.resource_name
     wanted = resource.configuration_keys or None
     try:
-        if resource.resource_type == ResourceType.BROKER_LOGGER:
-            check_is_this_broker(context, resource.resource_name)
-            result.configs = list(_loggers(wanted))
+        if kind == ResourceType.BROKER_LOGGER:
+            check_is_this_broker(context, name)
+            configs = list(_loggers(wanted))
         else:
-            described = _described(context, resource.resource_type, resource.resource_name)
-            result.configs = list(_configs(described, wanted, body))
+            configs = list(_configs(_described(context, kind, name), wanted, body))
     except KafkaError as error:
-        result.error_code, result.error_message = error.code, error.message
-        result.configs = []
-    return result
+        return Reply(
+            error_code=error.code, error_message=error.message, resource_type=kind, resource_name=name
+        )
+    return Reply(error_code=ErrorCode.none, resource_type=kind, resource_name=name, configs=configs)
 
 
 def _described(context: Context, resource_type: int, name: str) -> Iterable[DescribedConfig]:

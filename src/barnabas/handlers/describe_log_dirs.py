@@ -1,8 +1,9 @@
-"""DescribeLogDirs (35), versions 1 to 5: what lies in each log directory, and the room around it (KIPs 113, 827).
+"""DescribeLogDirs (35), versions 1 to 5: what lies in each log directory, and the room around it (KIPs 113,
+827).
 
-All partitions when the topics are null. A directory that is offline is KAFKA_STORAGE_ERROR and shows nothing else. Logs are never
-moved between directories here, so there are no future ones; none is cordoned (KIP-1066, version 5). The lag of a log that no
-partition uses is -1.
+All partitions when the topics are null. A directory that is offline is KAFKA_STORAGE_ERROR and shows
+nothing else. Logs are never moved between directories here, so there are no future ones; none is cordoned
+(KIP-1066, version 5). The lag of a log that no partition uses is -1.
 """
 
 from collections.abc import Iterable

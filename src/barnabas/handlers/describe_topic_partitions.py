@@ -1,8 +1,9 @@
 """DescribeTopicPartitions (75), version 0: topics page by page (KIP-966).
 
-Topics come in order of their names, all of them when none is named. The answer ends after `response_partition_limit`
-partitions, or `max.request.partition.size.limit` if that is less, and says where to go on. A cursor that names a topic
-which was not asked for, or a negative partition, is INVALID_REQUEST for every topic.
+Topics come in order of their names, all of them when none is named. The answer ends after
+`response_partition_limit` partitions, or `max.request.partition.size.limit` if that is less, and says where
+to go on. A cursor that names a topic which was not asked for, or a negative partition, is INVALID_REQUEST
+for every topic.
 
 Deviation: there are no eligible leader replicas (KIP-966); both lists are empty.
 """

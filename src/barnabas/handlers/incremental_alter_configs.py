@@ -1,8 +1,10 @@
-"""IncrementalAlterConfigs (44), versions 0 and 1: change single keys of topics, brokers and groups (KIP-339).
+"""IncrementalAlterConfigs (44), versions 0 and 1: change single keys of topics, brokers and groups
+(KIP-339).
 
-SET and DELETE, and for lists APPEND and SUBTRACT. A resource or a key given twice is INVALID_REQUEST, a value that is not allowed
-INVALID_CONFIG; with `validate_only` nothing is changed. KIP-412: levels of this broker's loggers are set and deleted
-here too; they last until it stops. A resource is changed as a whole or not at all.
+SET and DELETE, and for lists APPEND and SUBTRACT. A resource or a key given twice is INVALID_REQUEST, a
+value that is not allowed INVALID_CONFIG; with `validate_only` nothing is changed. KIP-412: levels of this
+broker's loggers are set and deleted here too; they last until it stops. A resource is changed as a whole or
+not at all.
 
 Deviation: client metrics (KIP-714) are not served: INVALID_REQUEST.
 """

@@ -1,12 +1,14 @@
 """InitProducerId (22), versions 0 to 5: a producer id for an idempotent producer (KIP-98).
 
-Without a transactional id every request gets a new id with epoch 0. The id and epoch that a producer brings along
-to have its epoch raised (KIP-360) come both or not at all, else INVALID_REQUEST; as in Kafka, a producer without transactions gets a
-new id then too.
+Without a transactional id every request gets a new id with epoch 0. The id and epoch that a producer brings
+along to have its epoch raised (KIP-360) come both or not at all, else INVALID_REQUEST; as in Kafka, a
+producer without transactions gets a new id then too.
 
-Deviation: there is no transaction coordinator, so a transactional id is TRANSACTIONAL_ID_AUTHORIZATION_FAILED. Kafka says the same where two-phase
-commit is switched off, and it is the one code that every client takes as final; codes about the coordinator or the
-version are asked again for ever by some. An empty transactional id is INVALID_REQUEST.
+Deviation: there is no transaction coordinator, so a transactional id is
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED: no client retries it. librdkafka and kafka-python take it as fatal,
+the Java client and aiokafka raise it from the start of transactions, while librdkafka asks again for ever
+after codes it does not list. Kafka says the same where two-phase commit is switched off. An empty
+transactional id is INVALID_REQUEST.
 """
 
 from collections.abc import Coroutine

@@ -1,12 +1,14 @@
 """ListOffsets (2), versions 1 to 11: the offset that belongs to a point in time.
 
-Besides times there are earliest (-2), latest (-1: the high watermark, the last stable offset for read_committed, the log
-end for replicas), and by KIPs 734, 405, 1005 and 1023 the largest timestamp (-3, v7), earliest local (-4, v8),
-latest tiered (-5, v9) and earliest pending upload (-6, v11). Nothing is tiered here: earliest local is earliest, the last two are
--1. A time is answered exactly, with the first record at or after it; one that consumers cannot see yet is answered as if
-it were not there. KIP-320: leader epochs are checked and told.
+Besides times there are earliest (-2), latest (-1: the high watermark, the last stable offset for
+read_committed, the log end for replicas), and by KIPs 734, 405, 1005 and 1023 the largest timestamp (-3,
+v7), earliest local (-4, v8), latest tiered (-5, v9) and earliest pending upload (-6, v11). Nothing is
+tiered here: earliest local is earliest, the last two are -1. A time is answered exactly, with the first
+record at or after it; one that consumers cannot see yet is answered as if it were not there. KIP-320:
+leader epochs are checked and told.
 
-A special timestamp that is newer than the version asked with is UNSUPPORTED_VERSION, a partition asked for twice INVALID_REQUEST.
+A special timestamp that is newer than the version asked with is UNSUPPORTED_VERSION, a partition asked for
+twice INVALID_REQUEST.
 """
 
 from collections import Counter

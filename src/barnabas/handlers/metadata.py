@@ -1,13 +1,14 @@
 """Metadata (3), versions 0 to 13: brokers, controller, topics and who leads their partitions.
 
-Topics: all of them (null, or an empty list in version 0), by name, or by id (KIP-516, version 12 on; as in Kafka one id
-makes the whole request one by ids). Addresses are those of the listener the client came through; a leader
-without such an address is LISTENER_NOT_FOUND (LEADER_NOT_AVAILABLE before version 6). Version 0 leaves out
-replicas that cannot be reached and says REPLICA_NOT_AVAILABLE. KIP-430: authorized operations.
+Topics: all of them (null, or an empty list in version 0), by name, or by id (KIP-516, version 12 on; as in
+Kafka one id makes the whole request one by ids). Addresses are those of the listener the client came
+through; a leader without such an address is LISTENER_NOT_FOUND (LEADER_NOT_AVAILABLE before version 6).
+Version 0 leaves out replicas that cannot be reached and says REPLICA_NOT_AVAILABLE. KIP-430: authorized
+operations.
 
 Deviations:
-- A topic that is created because it was asked for (`auto.create.topics.enable`) is there in the same answer. Kafka
-  answers UNKNOWN_TOPIC_OR_PARTITION once and lets the client ask again.
+- A topic that is created because it was asked for (`auto.create.topics.enable`) is there in the same
+  answer. Kafka answers UNKNOWN_TOPIC_OR_PARTITION once and lets the client ask again.
 - The controller is the real one; Kafka in KRaft mode names any broker.
 """
 

@@ -1,6 +1,8 @@
-"""OffsetForLeaderEpoch (23), versions 2 to 4: where an epoch ended in the leader's log (KIPs 101, 279, 320).
+"""OffsetForLeaderEpoch (23), versions 2 to 4: where an epoch ended in the leader's log (KIPs 101, 279,
+320).
 
-Answers the largest epoch up to the asked one and its end offset, -1 for both where that is not known. Leader epochs are checked.
+Answers the largest epoch up to the asked one and its end offset, -1 for both where that is not known.
+Leader epochs are checked.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """The cluster as seen through one listener: who can be reached there, and what that makes of a partition.
 
-Metadata and DescribeTopicPartitions answer with it. A broker that is not registered, or that has no endpoint of
-that name, cannot be reached: it leads nothing there, and its replicas are offline.
+Metadata and DescribeTopicPartitions answer with it. A broker that is not registered, or that has no
+endpoint of that name, cannot be reached: it leads nothing there, and its replicas are offline.
 """
 
 from collections.abc import Iterator, Sequence

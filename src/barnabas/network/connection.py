@@ -47,6 +47,7 @@ class Connection:
     # attributes by lifetime: the process's, the connection's, the traffic's
     __slots__ = (
         "_dispatching",
+        "_is_finishing",
         "_is_reading",
         "_is_writing",
         "_loop",
@@ -91,6 +92,7 @@ class Connection:
         self._out: deque[Part] = deque()
         self._unsent: int = 0
         self._dispatching: bool = False
+        self._is_finishing: bool = False
         self._is_writing: bool = False
         self._is_reading: bool = True
         loop.add_reader(sock, self._on_readable)
@@ -105,6 +107,7 @@ class Connection:
             if not self._receive():
                 return
         except BlockingIOError:
+            self.last_active = self._loop.time()  # part of a large frame came
             return
         except OSError as error:
             self.close(f"read failed: {error}")
@@ -169,6 +172,8 @@ class Connection:
             self._dispatch_frames()
 
     def _must_wait(self) -> bool:
+        if self._is_finishing:
+            return True
         if self._unsent > UNSENT_LIMIT:
             self._flush()
             if self._unsent > UNSENT_LIMIT:
@@ -277,10 +282,14 @@ class Connection:
 
     # --- end ----------------------------------------------------------------------------------------
 
+    def stop_dispatching(self) -> None:
+        """Begin no further request: the broker is stopping."""
+        self._is_finishing = True
+
     @property
-    def is_idle(self) -> bool:
-        """Nothing under way: no torn frame, no unanswered request, nothing unsent."""
-        return not (self._responses or self._out or self._reader.kept)
+    def has_unanswered(self) -> bool:
+        """A request is under way, or its answer is."""
+        return bool(self._responses or self._out)
 
     def close(self, reason: str, *, is_fault: bool = False) -> None:
         if self.is_closed:

@@ -110,10 +110,15 @@ class Server:
             sock.close()
         self._listening.clear()
 
+    def stop_dispatching(self) -> None:
+        """From here on no request is begun; those that were are answered."""
+        for connection in self.connections:
+            connection.stop_dispatching()
+
     async def drain(self, seconds: float) -> None:
         """Give requests under way the time to be answered."""
         deadline = self._loop.time() + seconds
-        while any(not each.is_idle for each in self.connections):
+        while any(each.has_unanswered for each in self.connections):
             if self._loop.time() >= deadline:
                 return
             # Shutdown only: waking a hundred times a second for at most `seconds` is simpler than

@@ -5,6 +5,7 @@ synced in a thread. Appends that arrive while a sync of their log runs wait for 
 commit. Callbacks run on the loop.
 """
 
+import asyncio
 import logging
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
@@ -24,7 +25,7 @@ class Flusher:
         self._loop: AbstractEventLoop = loop
         self._executor: Executor = executor
         self._waiting: dict[Log, list[OnFlushed]] = {}
-        self._running: set[Log] = set()
+        self._running: dict[Log, Future[None]] = {}
 
     def request(self, log: Log, on_flushed: OnFlushed) -> None:
         """Sync all that `log` holds now; `on_flushed` gets None, or what went wrong."""
@@ -49,12 +50,11 @@ class Flusher:
             self._run(log, plan, callbacks)
 
     def _run(self, log: Log, plan: FlushPlan, callbacks: list[OnFlushed]) -> None:
-        self._running.add(log)
-        future = self._loop.run_in_executor(self._executor, plan.run)
+        future = self._running[log] = self._loop.run_in_executor(self._executor, plan.run)
         future.add_done_callback(lambda done: self._finish(log, plan, callbacks, done))
 
     def _finish(self, log: Log, plan: FlushPlan, callbacks: list[OnFlushed], done: "Future[None]") -> None:
-        self._running.discard(log)
+        self._running.pop(log, None)
         if done.cancelled():
             return
         # What went wrong is in the plan too: the log takes note of it there and refuses further work.
@@ -70,6 +70,12 @@ class Flusher:
         _tell(callbacks, error)
         if log in self._waiting:
             self._start_waiting(log)
+
+    async def drain(self) -> None:
+        """Wait for every sync that runs or waits: a log that is being flushed cannot be closed."""
+        while self._running:
+            await asyncio.wait(list(self._running.values()))
+            await asyncio.sleep(0)  # their callbacks begin the next ones
 
 
 def _tell(callbacks: list[OnFlushed], error: KafkaError | None) -> None:

@@ -27,7 +27,7 @@ class ParkedFetch:
         self._missing: int = missing
         self._try_complete: Callable[[bool], int] = try_complete
         self._is_over: bool = False
-        self._timer: TimerHandle = loop.call_later(max_wait, self._on_timeout)
+        self._timer: TimerHandle = loop.call_later(max_wait, self.give_up)
         for partition in partitions:
             partition.watchers.add(self)
 
@@ -41,7 +41,8 @@ class ParkedFetch:
         if self._missing <= 0:
             self.forget()
 
-    def _on_timeout(self) -> None:
+    def give_up(self) -> None:
+        """The time is up: answer with what there is."""
         if not self._is_over:
             self.forget()
             self._try_complete(True)

@@ -39,6 +39,10 @@ class Watcher(Protocol):
         """About `added` more bytes can be read."""
         ...
 
+    def give_up(self) -> None:
+        """No more will come."""
+        ...
+
 
 class ReadResult(NamedTuple):
     high_watermark: int

@@ -106,6 +106,11 @@ class Partitions:
             # The partition answers with a storage error until its directory is back.
             logger.error("Cannot create the log of %s: %s", name, error.message)
 
+    def answer_parked(self) -> None:
+        """The broker is stopping: fetches that wait for records get what there is."""
+        for watcher in {watcher for partition in self for watcher in partition.watchers}:
+            watcher.give_up()
+
     def remove_topic(self, name: str) -> None:
         hosted = self._by_name.pop(name, None)
         if hosted is None:

@@ -4,6 +4,7 @@ Three walks: `find_batch` (offset -> position: the short scan behind the sparse 
 (headers only) and `VerifiedScan` (every byte, with CRC: what recovery trusts after a crash).
 """
 
+import zlib
 from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
@@ -23,6 +24,8 @@ from barnabas.records.batch import (
 
 _LOCATOR = Struct(">qi11xi")
 """Base offset, batch length, last offset delta: all that finding an offset needs of a header."""
+_OLD_MESSAGE = Struct(">qiI")
+_OLD_MINIMUM = 14
 _FIRST_READ = 4 << 10
 _NEXT_READ = 64 << 10
 _SCAN_READ = 1 << 20
@@ -73,6 +76,13 @@ def iter_file_headers(file: LogFile, position: int, end: int) -> Iterator[tuple[
         position = following
 
 
+def _is_old_message(chunk: memoryview) -> bool:
+    """Whether a whole message of format v0 or v1 is there: offset, size, CRC-32 of the rest, magic, ..."""
+    _, size, crc = _OLD_MESSAGE.unpack_from(chunk)
+    message = chunk[LOG_OVERHEAD : LOG_OVERHEAD + size]
+    return bool(size >= _OLD_MINIMUM and len(message) == size and zlib.crc32(message[4:]) == crc)
+
+
 class VerifiedScan:
     """Iterates over (position, header, batch bytes) and stops before the first byte that is no good batch.
 
@@ -121,7 +131,7 @@ class VerifiedScan:
         try:
             header = parse_header(chunk, relative)
         except UnsupportedForMessageFormat:
-            if position == 0:
+            if position == 0 and _is_old_message(chunk[relative:]):
                 raise  # an old log, not a torn one: refuse it rather than cut it
             self.flaw = "no batch of format v2"
             return None

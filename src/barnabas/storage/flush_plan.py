@@ -36,6 +36,7 @@ class FlushPlan:
     up_to: int
     generation: int
     """Truncations of the log so far: a plan from before one says nothing about what came after."""
+    sealed: list[Segment] = field(default_factory=list)
     log_files: list[LogFile] = field(default_factory=list)
     index_writes: list[IndexWrite] = field(default_factory=list)
     derived_files: list[Path] = field(default_factory=list)

@@ -34,14 +34,14 @@ class Flusher:
         self._is_durable: bool = is_durable
         """The directory's own name and its `partition.metadata` are on disk."""
         self._generation: int = 0
-        self._was_cut: bool = False
-        """The log was truncated since the last flush of its active segment."""
+        self._was_cut: bool = not is_durable
+        """The log was truncated, here or in recovery, since the last flush of its active segment."""
 
     def is_due(self, log_end_offset: int, config: LogConfig, now_ms: int) -> bool:
         """Whether the topic's flush policy asks for a flush, or a sealed segment waits for one."""
         if self.is_flushing:
             return False
-        return self._local.has_unwritten_indexes or self._policy_asks(log_end_offset, config, now_ms)
+        return self._local.has_unsynced_segments or self._policy_asks(log_end_offset, config, now_ms)
 
     def _policy_asks(self, log_end_offset: int, config: LogConfig, now_ms: int) -> bool:
         unflushed = log_end_offset - self.recovery_point
@@ -55,42 +55,33 @@ class Flusher:
             return None
         if self._policy_asks(log_end_offset, config, now_ms):
             return self.plan(log_end_offset)
-        return self._make_plan(self._local.active.base_offset, self._sealed_segments())
+        return self._make_plan(self._local.active.base_offset, self._local.unsynced_segments())
 
     def plan(self, log_end_offset: int) -> FlushPlan | None:
         """What makes everything durable; None if it is, or while another plan is out."""
         if self.is_flushing or not (
             log_end_offset > self.recovery_point
             or self._was_cut
-            or self._local.has_unwritten_indexes
+            or self._local.has_unsynced_segments
             or self._local.names_dirty
             or self._snapshots.unsynced
         ):
             return None
         self._was_cut = False
-        return self._make_plan(log_end_offset, [*self._sealed_segments(), self._local.active])
-
-    def _sealed_segments(self) -> list[Segment]:
-        """Those that may hold anything beyond the recovery point, or whose indexes are not written."""
-        active = self._local.active
-        recent = self._local.segments.from_offset(self.recovery_point)
-        return [
-            segment
-            for segment in self._local.segments
-            if segment is not active and (segment in recent or not segment.index_on_disk)
-        ]
+        return self._make_plan(log_end_offset, [*self._local.unsynced_segments(), self._local.active])
 
     def _make_plan(self, up_to: int, segments: list[Segment]) -> FlushPlan:
         plan = FlushPlan(self._fs, self._local.directory, up_to, self._generation)
         for segment in segments:
             plan.log_files.append(segment.file)
             if segment is not self._local.active:
+                plan.sealed.append(segment)
                 if segment.index_on_disk:
                     plan.derived_files += [segment.path(names.INDEX), segment.path(names.TIME_INDEX)]
                 else:
                     copies = segment.index.copy(), segment.time_index.copy()
                     plan.index_writes.append(IndexWrite(segment, *copies))
-            if segment.txn_index.entries:
+            if not segment.txn_index.is_synced:
                 plan.derived_files.append(segment.txn_index.path)
         plan.snapshots = sorted(self._snapshots.unsynced)
         plan.derived_files += [self._snapshots.path(offset) for offset in plan.snapshots]
@@ -119,16 +110,16 @@ class Flusher:
         self._snapshots.unsynced.difference_update(plan.snapshots)
         if plan.generation != self._generation:
             return
-        for write in plan.index_writes:
-            write.segment.index_on_disk = True
-        self._local.find_unwritten_indexes()
+        for segment in plan.sealed:
+            segment.index_on_disk = segment.is_synced = segment.txn_index.is_synced = True
+        self._local.find_unsynced_segments()
         self.recovery_point = max(self.recovery_point, plan.up_to)
 
     def truncated(self, log_end_offset: int) -> bool:
         """The log was cut; says whether the recovery point went back with it."""
         self._generation += 1
         self._was_cut = True
-        self._local.find_unwritten_indexes()
+        self._local.find_unsynced_segments()
         if self.recovery_point <= log_end_offset:
             return False
         self.recovery_point = log_end_offset

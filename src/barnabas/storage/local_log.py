@@ -29,9 +29,10 @@ class LocalLog:
         self.active: Segment = segments.active
         self.names_dirty: bool = False
         """Files were created or renamed since the directory was last synced."""
-        self.has_unwritten_indexes: bool = False
-        """A sealed segment waits for the flush that writes its indexes."""
+        self.has_unsynced_segments: bool = False
+        """A sealed segment waits for the flush that writes its indexes and makes it durable."""
         self._environment: LogEnvironment = environment
+        self.find_unsynced_segments()
 
     def must_roll(
         self, config: LogConfig, size: int, max_timestamp: int, last_offset: int, now_ms: int
@@ -78,13 +79,15 @@ class LocalLog:
             sealed.file.truncate(sealed.size)
         self.active = self._create(offset, config)
         self.segments.add(self.active)
-        self.has_unwritten_indexes = True
+        self.has_unsynced_segments = True
         self._environment.open_segments.touch(sealed)
 
-    def find_unwritten_indexes(self) -> None:
-        self.has_unwritten_indexes = any(
-            segment is not self.active and not segment.index_on_disk for segment in self.segments
-        )
+    def unsynced_segments(self) -> list[Segment]:
+        """The sealed segments of which something is not durable."""
+        return [segment for segment in self.segments if segment is not self.active and not segment.is_synced]
+
+    def find_unsynced_segments(self) -> None:
+        self.has_unsynced_segments = bool(self.unsynced_segments())
 
     def _create(self, offset: int, config: LogConfig) -> Segment:
         self.names_dirty = True

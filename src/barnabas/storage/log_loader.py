@@ -33,7 +33,7 @@ from barnabas.storage.producer_snapshots import ProducerSnapshots, rebuild_produ
 from barnabas.storage.producer_state import ProducerStates
 from barnabas.storage.readable_log import LogParts
 from barnabas.storage.segment import Segment
-from barnabas.storage.segment_recovery import recover_segment
+from barnabas.storage.segment_recovery import RecoveredSegment, recover_segment
 from barnabas.storage.segments import Segments
 
 _logger = logging.getLogger(__name__)
@@ -227,12 +227,24 @@ class LogLoader:
             # Entries from here on are found in the batches; the file may still have some of an older life.
             leader_epochs.truncate_from_end(max(suspects[0].base_offset, 1))
         for number, segment in enumerate(suspects):
-            cut = self._recover_segment(segment, segments, leader_epochs, snapshots)
-            if cut:
-                for later in suspects[number + 1 :]:
-                    _logger.warning("removing %s, behind a cut", later.path(names.LOG))
-                    self._drop(later, segments, snapshots)
+            recovered = self._recover_segment(segment, segments, leader_epochs, snapshots)
+            later = suspects[number + 1 :]
+            if later and (recovered.bytes_cut or self._is_gap(recovered, later[0])):
+                for lost in later:
+                    _logger.warning("removing %s, behind a cut", lost.path(names.LOG))
+                    self._drop(lost, segments, snapshots)
                 break
+
+    def _is_gap(self, recovered: RecoveredSegment, following: Segment) -> bool:
+        """Whether the end of a segment never reached the disk although the next one did.
+
+        Compaction leaves gaps, too, so a compacted log keeps what is behind one.
+        """
+        return (
+            self.recovery_point <= recovered.next_offset < following.base_offset
+            and not self.config.cleanup_compact
+            and not recovered.was_compacted
+        )
 
     def _recover_segment(
         self,
@@ -240,7 +252,7 @@ class LogLoader:
         segments: Segments,
         leader_epochs: LeaderEpochs,
         snapshots: ProducerSnapshots,
-    ) -> int:
+    ) -> RecoveredSegment:
         producers = ProducerStates(self.environment.producer_expiration_ms)
         before = Segments()
         for earlier in segments:
@@ -257,9 +269,9 @@ class LogLoader:
                 clean=False,
             )
         producers.end_offset = segment.base_offset
-        cut = recover_segment(segment, producers, leader_epochs)
+        recovered = recover_segment(segment, producers, leader_epochs)
         snapshots.retake(producers)
-        return cut
+        return recovered
 
     def _drop(self, segment: Segment, segments: Segments, snapshots: ProducerSnapshots) -> None:
         segments.remove(segment)

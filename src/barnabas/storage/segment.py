@@ -47,6 +47,8 @@ class Segment:
         self.roll_jitter_ms: int = roll_jitter_ms
         self.index_interval_bytes: int = index_interval_bytes
         self.index_on_disk: bool = True
+        self.is_synced: bool = True
+        """False once the log or an index was written and not synced."""
         self.txn_index: TxnIndex = TxnIndex(self.path(names.TXN_INDEX), fs, exists=has_txn_index)
         self.tail: deque[BatchPosition] = deque(maxlen=_TAIL)
         self._fs: FileSystem = fs
@@ -92,7 +94,7 @@ class Segment:
         self._index = OffsetIndex(self.base_offset)
         self._time_index = TimeIndex(self.base_offset)
         self._max_timestamp = (NO_TIMESTAMP, self.base_offset)
-        self.index_on_disk = False
+        self.index_on_disk = self.is_synced = False
 
     def path(self, suffix: str) -> Path:
         return self.directory / names.file_name(self.base_offset, suffix)
@@ -155,7 +157,7 @@ class Segment:
                 header.base_offset, header.last_offset, position, header.size, header.max_timestamp
             )
         self.seal_time_index()
-        self.write_indexes(sync=False)
+        self.write_indexes(sync=True)
         self._bytes_since_index = 0
 
     def start_indexes(self) -> None:
@@ -185,7 +187,7 @@ class Segment:
         self._bytes_since_index += size
         if position == 0:
             self.first_timestamp = max_timestamp
-        self.index_on_disk = False
+        self.index_on_disk = self.is_synced = False
         self.tail.append(_new_tuple(BatchPosition, (position, size, base_offset, last_offset)))
 
     def is_full(self, max_index_bytes: int) -> bool:
@@ -200,6 +202,7 @@ class Segment:
         self._fs.write_bytes(self.path(names.INDEX), index.encode(), sync=sync)
         self._fs.write_bytes(self.path(names.TIME_INDEX), time_index.encode(), sync=sync)
         self.index_on_disk = True
+        self.is_synced &= sync
 
     # ---- timestamps
 
@@ -274,6 +277,7 @@ class Segment:
         """Shorten the log file to `size` bytes."""
         self.file.truncate(size)
         self.size = size
+        self.is_synced = False
         self.tail.clear()
         if size == 0:
             self.first_timestamp = None

@@ -1,6 +1,7 @@
 """Recovery of one segment: believe nothing but batches that are whole, rebuild what is derived from them."""
 
 import logging
+from dataclasses import dataclass
 
 from barnabas.storage import names
 from barnabas.storage.batch_scan import VerifiedScan
@@ -12,15 +13,25 @@ from barnabas.storage.txn_index import AbortedTxn
 _logger = logging.getLogger(__name__)
 
 
-def recover_segment(segment: Segment, producers: ProducerStates, leader_epochs: LeaderEpochs) -> int:
-    """Scan the segment, cut it behind its last good batch, write its indexes anew; returns the bytes cut.
+@dataclass(frozen=True, slots=True)
+class RecoveredSegment:
+    bytes_cut: int
+    next_offset: int
+    was_compacted: bool
+    """Offsets are missing between its batches or in them, so some may be missing at its end as well."""
+
+
+def recover_segment(
+    segment: Segment, producers: ProducerStates, leader_epochs: LeaderEpochs
+) -> RecoveredSegment:
+    """Scan the segment, cut it behind its last good batch, write its indexes anew.
 
     `producers` come as of the segment's base offset and leave as of its end; `leader_epochs` learn.
     """
     segment.start_indexes()
     segment.txn_index.reset()
     scan = VerifiedScan(segment.file, segment.size, segment.base_offset)
-    valid_bytes = 0
+    valid_bytes, next_offset, was_compacted = 0, segment.base_offset, False
     for position, header, batch in scan:
         if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
             scan.flaw = f"offset {header.last_offset} is too far from the segment's base offset"
@@ -38,7 +49,10 @@ def recover_segment(segment: Segment, producers: ProducerStates, leader_epochs: 
                     entry = AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
                     segment.txn_index.append(entry)
                 producers.complete(txn)
-        producers.end_offset = header.next_offset
+        was_compacted |= (
+            header.base_offset != next_offset or header.record_count != header.last_offset_delta + 1
+        )
+        producers.end_offset = next_offset = header.next_offset
         valid_bytes = position + size
     cut = segment.size - valid_bytes
     if cut:
@@ -48,4 +62,4 @@ def recover_segment(segment: Segment, producers: ProducerStates, leader_epochs: 
         segment.cut(valid_bytes)
     segment.seal_time_index()
     segment.write_indexes(sync=False)
-    return cut
+    return RecoveredSegment(cut, next_offset, was_compacted)

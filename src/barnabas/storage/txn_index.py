@@ -31,6 +31,7 @@ class TxnIndex:
         self.path: Path = path
         self._fs: FileSystem = fs
         self._entries: list[AbortedTxn] | None = None if exists else []
+        self.is_synced: bool = True
 
     @property
     def entries(self) -> list[AbortedTxn]:
@@ -48,6 +49,7 @@ class TxnIndex:
         position = len(self.entries) * ENTRY_SIZE
         file = self._fs.open(self.path, create=True)
         file.write_at(position, [encode([entry])])
+        self.is_synced = False
         self.entries.append(entry)
 
     def truncate_to(self, offset: int) -> None:
@@ -55,6 +57,7 @@ class TxnIndex:
         kept = [entry for entry in self.entries if entry.last_offset < offset]
         if len(kept) < len(self.entries):
             self._fs.open(self.path).truncate(len(kept) * ENTRY_SIZE)
+            self.is_synced = False
             self._entries = kept
 
     def reset(self) -> None:

@@ -1,7 +1,7 @@
 """The Metadata response, versions 0 to 13, by hand.
 
-A client may ask for every partition of the cluster. kio takes about 80 ms to write 5,000 of them, all on the event
-loop; this takes a tenth. Fields as in any `Reply`; tested equal to kio.
+A client may ask for every partition of the cluster. kio takes about 80 ms to write 5,000 of them, all on
+the event loop; this takes a tenth. Fields as in any `Reply`; tested equal to kio.
 """
 
 import struct

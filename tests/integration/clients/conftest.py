@@ -7,8 +7,9 @@ the documentation names.
 
 import importlib.util
 import os
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from tests.integration.clients.drivers import Driver
 from tests.integration.clients.drivers.java import JavaMachine
 from tests.integration.clients.jars import fetch_jars
 from tests.integration.clients.messages import Settings
+from tests.integration.clients.raw import RawClient
+from tests.integration.clients.requests import list_offset
 
 with warnings.catch_warnings():
     # kafka-python reads its schemas, when it is imported, by functions that Python calls deprecated.
@@ -35,6 +38,15 @@ class _OtherBroker(Broker):
     def start(self) -> "_OtherBroker":
         self._host = self  # type: ignore[assignment]
         return self
+
+    def create_topic(
+        self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
+    ) -> None:
+        super().create_topic(name, partitions, config)
+        with RawClient(self.port) as client:  # Apache Kafka's leaders come a moment after the topic
+            for partition in range(partitions):
+                while list_offset(client, name, partition=partition).error_code != 0:
+                    time.sleep(0.01)
 
     def stop(self) -> None:
         pytest.skip("the broker of BARNABAS_TEST_BOOTSTRAP cannot be stopped")

@@ -279,7 +279,8 @@ def test_api_versions_names_itself_in_every_version(client: RawClient, version: 
 
 
 def test_api_versions_of_the_future_is_answered_in_version_0(client: RawClient) -> None:
-    client.send_bytes(frame(struct.pack(">hhih", 18, 99, 7, -1) + b"garbage of the future"))
+    no_tags = b"\x00"
+    client.send_bytes(frame(struct.pack(">hhih", 18, 99, 7, -1) + no_tags + b"words of the future"))
     answer = client.receive("api_versions", 0, 7)
     assert answer.error_code == ErrorCode.unsupported_version
     (own,) = answer.api_keys

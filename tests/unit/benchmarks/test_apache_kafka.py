@@ -3,7 +3,6 @@ import stat
 from pathlib import Path
 
 import pytest
-
 from benchmarks.apache_kafka import ApacheKafka, ApacheKafkaUnavailable, default_cache
 
 

@@ -2,7 +2,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.fakes.node import Node
 
 StartNode = Callable[..., Node]

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
-
 from tests.fakes.node import Node
 
 

@@ -3,7 +3,6 @@ from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
-
 from tests.fakes.node import Node
 from tests.unit.handlers.conftest import StartNode
 

@@ -1,6 +1,5 @@
 import pytest
 from kio.schema.errors import ErrorCode
-
 from tests.fakes.node import Node
 
 

@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
-
 from tests.fakes.node import Node
 from tests.unit.handlers.conftest import StartNode
 

@@ -1,7 +1,6 @@
 from typing import Any
 
 from kio.schema.errors import ErrorCode
-
 from tests.fakes.node import Node
 
 

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
-
 from tests.fakes.node import Node
 from tests.unit.handlers.conftest import StartNode
 
@@ -36,7 +35,8 @@ def test_topics_come_in_order_of_their_names(node: Node) -> None:
 
 
 def test_pages_follow_each_other_to_the_end(node: Node) -> None:
-    pages, position = [], None
+    pages: list[dict[str, list[int]]] = []
+    position: tuple[str, int] | None = None
     while True:
         at = None if position is None else {"topic_name": position[0], "partition_index": position[1]}
         response = ask(node, cursor=at, response_partition_limit=2)

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
-
 from tests.fakes.node import Node
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32

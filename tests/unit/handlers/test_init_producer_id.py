@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
+from tests.fakes.node import Node
 
 from barnabas.controller.producer_ids import BLOCK_SIZE
 from barnabas.metadata.store import StoreError
-from tests.fakes.node import Node
 
 
 def ask(node: Node, version: int = 5, transactional_id: str | None = None, **body: Any) -> Any:
@@ -36,7 +36,7 @@ def test_producer_that_wants_a_new_epoch_gets_a_new_id(node: Node) -> None:
 
 
 @pytest.mark.parametrize("given", [{"producer_id": 4}, {"producer_epoch": 4}])
-def test_half_a_producer_is_refused(node: Node, given: dict[str, int]) -> None:
+def test_half_a_producer_is_refused(node: Node, given: dict[str, Any]) -> None:
     answer = ask(node, **given)
 
     assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
-
 from tests.fakes.node import Node
 
 T0 = 1_600_000_000_000

@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
-
-from barnabas.metadata.image import Address, BrokerImage
 from tests.fakes.node import Node
 from tests.unit.handlers.conftest import StartNode
+
+from barnabas.metadata.image import Address, BrokerImage
 
 NOT_ASKED = -2147483648
 
@@ -124,7 +124,7 @@ def test_missing_topics_are_created_and_in_the_same_answer(start_node: StartNode
     (topic,) = node.ask("Metadata", version, topics=[{"name": "fresh"}]).topics
 
     assert (topic.name, topic.error_code, len(topic.partitions)) == ("fresh", ErrorCode.none, 3)
-    assert node.logs.has(node.partitions.get("fresh", 2).topic_partition)
+    assert node.partitions.get("fresh", 2).topic_partition in node.logs
 
 
 @pytest.mark.parametrize("name", ["bad name", "__consumer_offsets"])

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from kio.index import load_request_schema
+from tests.strategies.entities import filled, written
 
 from barnabas.base.errors import InvalidRequest
 from barnabas.handlers.registry import APIS, FETCH, PRODUCE
 from barnabas.wire import parse_request
 from barnabas.wire.schemas import request_schema
-from tests.strategies.entities import filled, written
 
 DELETE_TOPICS = 20
 VERSIONS = [

@@ -8,11 +8,11 @@ from uuid import UUID
 import pytest
 from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
+from tests.strategies.entities import as_reply, entity_in, filled, read
 
 from barnabas.handlers.registry import API_VERSIONS, APIS, FETCH, PRODUCE
 from barnabas.wire import Reply, encode_response
 from barnabas.wire.schemas import encode_with_kio
-from tests.strategies.entities import as_reply, entity_in, filled, read
 
 METADATA = 3
 VERSIONS = [
