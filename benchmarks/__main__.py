@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(launcher, ApacheKafka):
             results.versions += [f"Apache Kafka {launcher.version}", machine.java_version()]
     machine.raise_file_limit()
-    stolen = machine.StolenTime()
+    shares = machine.CpuShares()
     directory = Path(tempfile.mkdtemp(prefix="barnabas-bench-"))
     try:
         Runner(Plan(rounds, settings, options.only, directory, options.quick), launchers, progress).run(
@@ -45,10 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.notes.append("Interrupted: only a part was measured.")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    if stolen.percent() >= 1:
-        results.notes.append(
-            f"The hypervisor gave {stolen.percent():.0f} % of the CPU time to others meanwhile."
-        )
+    results.notes += _disturbances(shares)
     if not (results.rows or results.failures):
         progress.line("Nothing was measured: no scenario has that name.")
         return 2
@@ -72,6 +69,17 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--out", type=Path, default=_RESULTS, metavar="DIR", help="for the page and the picture"
     )
     return parser.parse_args(arguments)
+
+
+def _disturbances(shares: machine.CpuShares) -> list[str]:
+    """Figures of a busy machine are not to be read as those of a quiet one."""
+    stolen, foreign = shares.stolen_and_foreign()
+    notes = []
+    if stolen >= 1:
+        notes.append(f"The hypervisor gave {stolen:.0f} % of the CPU time to other machines meanwhile.")
+    if foreign >= 3:
+        notes.append(f"Other processes of this machine took {foreign:.0f} % of the CPU time meanwhile.")
+    return notes
 
 
 def _suffix(options: argparse.Namespace) -> str:

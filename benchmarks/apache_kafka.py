@@ -84,6 +84,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 log.segment.delete.delay.ms=100
+log.initial.task.delay.ms=500
 """
 
 
@@ -128,7 +129,9 @@ class ApacheKafka:
         properties = directory / "server.properties"
         properties.write_text(_PROPERTIES.format(port=port, controller_port=controller_port, log_dir=log_dir))
         command = [*self._java_command(), "kafka.Kafka", str(properties)]
-        process = BrokerProcess.start(self.name, command, port=port, output=directory / "output.log")
+        process = BrokerProcess.start(
+            self.name, command, port=port, log_dir=log_dir, output=directory / "output.log"
+        )
         wait_until_ready(process, timeout=60.0)
         return process
 

@@ -27,13 +27,19 @@ class Barnabas:
         """Start on `directory`; returns when Metadata answers and shows `partitions` led partitions."""
         (port,) = free_ports(1)
         directory.mkdir(parents=True, exist_ok=True)
+        log_dir = directory / "logs"
         properties = directory / "server.properties"
-        properties.write_text(_PROPERTIES.format(port=port, log_dir=directory / "logs"))
+        properties.write_text(_PROPERTIES.format(port=port, log_dir=log_dir))
         inherited = os.environ.get("PYTHONPATH")
         environment = {"PYTHONPATH": f"{_SOURCES}{os.pathsep}{inherited}" if inherited else str(_SOURCES)}
         command = [sys.executable, "-m", "barnabas", "serve", str(properties)]
         process = BrokerProcess.start(
-            self.name, command, port=port, output=directory / "output.log", environment=environment
+            self.name,
+            command,
+            port=port,
+            log_dir=log_dir,
+            output=directory / "output.log",
+            environment=environment,
         )
         wait_until_ready(process, timeout=60.0, partitions=partitions)
         return process

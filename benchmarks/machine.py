@@ -42,20 +42,30 @@ def raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-class StolenTime:
-    """The share of CPU time the hypervisor gave to others since this was made."""
+class CpuShares:
+    """Where CPU time went since this was made, as percentages of all cores."""
 
     def __init__(self) -> None:
         self._start = self._read()
 
-    def percent(self) -> float:
-        stolen, total = (now - then for now, then in zip(self._read(), self._start, strict=True))
-        return 100 * stolen / total if total else 0.0
+    def stolen_and_foreign(self) -> tuple[float, float]:
+        """What the hypervisor gave to others and other processes took; to be called when the brokers have ended."""
+        stolen, busy, own, total = (now - then for now, then in zip(self._read(), self._start, strict=True))
+        if not total:
+            return 0.0, 0.0
+        return 100 * stolen / total, max(0.0, 100 * (busy - own) / total)
 
     @staticmethod
-    def _read() -> tuple[int, int]:
-        fields = [int(field) for field in (_lines("/proc/stat") or ["cpu 0 0 0 0 0 0 0 0"])[0].split()[1:9]]
-        return fields[7], sum(fields)
+    def _read() -> tuple[float, float, float, float]:
+        ticks = os.sysconf("SC_CLK_TCK")
+        fields = [
+            int(field) / ticks for field in (_lines("/proc/stat") or ["cpu" + " 0" * 8])[0].split()[1:9]
+        ]
+        user, nice, system, idle, iowait, interrupt, soft_interrupt, stolen = fields
+        usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        own = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+        busy = user + nice + system + interrupt + soft_interrupt
+        return stolen, busy, own, busy + idle + iowait + stolen
 
 
 def _lines(path: str) -> list[str]:

@@ -37,10 +37,17 @@ class BrokerProcess:
     """One running broker, reachable at `HOST:port`."""
 
     def __init__(
-        self, name: str, process: subprocess.Popen[bytes], port: int, output: Path, started: float
+        self,
+        name: str,
+        process: subprocess.Popen[bytes],
+        port: int,
+        log_dir: Path,
+        output: Path,
+        started: float,
     ) -> None:
         self.name = name
         self.port = port
+        self.log_dir = log_dir
         self.ready_seconds = 0.0
         self._process = process
         self._output = output
@@ -53,6 +60,7 @@ class BrokerProcess:
         command: Sequence[str],
         *,
         port: int,
+        log_dir: Path,
         output: Path,
         environment: Mapping[str, str] | None = None,
     ) -> BrokerProcess:
@@ -66,7 +74,7 @@ class BrokerProcess:
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
-        return cls(name, process, port, output, started)
+        return cls(name, process, port, log_dir, output, started)
 
     @property
     def bootstrap_servers(self) -> str:

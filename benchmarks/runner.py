@@ -1,7 +1,8 @@
 """Runs the scenarios: both brokers side by side, in turn, several rounds; who goes first changes each round.
 
-Every scenario gets one uncounted round on both brokers before any is counted: the JVM compiles what is hot
-only after seconds of load. A scenario that fails is noted and the others go on.
+Before anything is counted both brokers get a long stretch of small requests and one round of every scenario: the
+JVM goes on compiling for many seconds of load, on the cores that are measured. A scenario that fails is noted and
+the others go on.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from benchmarks.protocol import UnexpectedAnswer
 from benchmarks.results import Results, Row
 from benchmarks.scenarios import idle_cost, load_scenarios, start
 from benchmarks.scenarios.base import Launcher, Scenario, Settings
+from benchmarks.scenarios.small_requests import OneRecordRequests
 
 FIGURES = dict[str, dict[str, list[float]]]
 """Metric key to broker name to the figures of all rounds."""
@@ -105,6 +107,14 @@ class Runner:
         self, scenarios: Sequence[Scenario], brokers: Sequence[BrokerProcess], results: Results
     ) -> set[tuple[str, str]]:
         failed = set()
+        for broker in brokers:
+            self._progress.update(
+                f"warming up  {broker.name}  {self._plan.settings.compile_seconds:.0f} s of requests"
+            )
+            try:
+                OneRecordRequests(4, 4).measure(broker, self._plan.settings.for_compiling())
+            except _FAILURES as error:
+                self._fail(results, "warming up", broker.name, error)
         for number, scenario in enumerate(scenarios):
             for broker in brokers:
                 self._progress.update(

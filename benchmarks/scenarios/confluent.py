@@ -81,7 +81,7 @@ class ConfluentConsume:
 
     def measure(self, broker: BrokerProcess, settings: Settings) -> dict[str, float]:
         batches = _client_bytes(settings, self._value_size) // len(self._batch)
-        with topic(broker, 1) as (connection, name):
+        with topic(broker, 1, settled=False) as (connection, name):
             request, answer = protocol.produce(name, [(0, self._batch)], acks=1), ProduceAnswer(name, 1)
             raw_client.produce_once(connection, request, answer)
             raw_client.produce_times(connection, request, answer, batches - 1)
@@ -100,7 +100,7 @@ class ConfluentLatency:
     )
 
     def measure(self, broker: BrokerProcess, settings: Settings) -> dict[str, float]:
-        with topic(broker, 1) as (_, name):
+        with topic(broker, 1, settled=False) as (_, name):
             seen = confluent_client.latencies(
                 broker.bootstrap_servers, name, settings.latency_records, 200.0, skip=40
             )

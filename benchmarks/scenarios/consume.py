@@ -33,7 +33,7 @@ class FetchFromPageCache:
     def measure(self, broker: BrokerProcess, settings: Settings) -> dict[str, float]:
         per_partition = self._batches_a_fetch * len(self._batch)
         fetches = PRELOADED_BYTES // (per_partition * self._partitions)
-        with topic(broker, self._partitions) as (connection, name):
+        with topic(broker, self._partitions, settled=False) as (connection, name):
             self._preload(connection, name, fetches * self._batches_a_fetch)
             step = self._batches_a_fetch * self._records
             offsets = [[(p, index * step) for p in range(self._partitions)] for index in range(fetches)]

@@ -92,7 +92,7 @@ class EndToEnd:
     )
 
     def measure(self, broker: BrokerProcess, settings: Settings) -> dict[str, float]:
-        with topic(broker, 1) as (producer, name), broker.connect() as consumer:
+        with topic(broker, 1, settled=False) as (producer, name), broker.connect() as consumer:
             request = protocol.produce(name, [(0, batch([bytes(100)]))], acks=-1)
             raw_client.produce_once(producer, request, ProduceAnswer(name, 1))
             traffic = _Traffic(producer, consumer, name, first_offset=1)

@@ -1,8 +1,8 @@
 """A file system in memory that can fail a write and lose its power.
 
-Durability is as strict as POSIX lets it be: bytes survive if their file was synced, names if their directory was. What
-was not synced may survive too, wholly, in part or out of order; `cut_power` with a random generator
-chooses, without one nothing unsynced survives.
+Durability is as strict as POSIX lets it be: bytes survive if their file was synced, names if their
+directory was. What was not synced may survive too, wholly, in part or out of order; `cut_power` with a
+random generator chooses, without one nothing unsynced survives.
 """
 
 import errno

@@ -43,6 +43,7 @@ from barnabas.controller.topic_names import (
     CLUSTER_METADATA_TOPIC,
     can_collide,
     collisions,
+    is_legal_topic_name,
     unify,
     validate_topic_name,
 )
@@ -307,7 +308,9 @@ class TopicAdmin:
     def _refresh_unknown(self, names: Iterable[str]) -> None:
         """What another process has written a moment ago may not be in the image yet; the store decides."""
         known = self._cluster.image.topics
-        unknown = [paths.topic(name) for name in names if name and name not in known and "/" not in name]
+        unknown = [
+            paths.topic(name) for name in names if name not in known and is_legal_topic_name(name)
+        ]
         if unknown:
             self._cluster.refresh(unknown)
 

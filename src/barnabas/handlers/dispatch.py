@@ -9,7 +9,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 
 from barnabas.base.errors import InvalidRequest, KafkaError
 from barnabas.handlers import api_versions
@@ -18,7 +18,7 @@ from barnabas.handlers.registry import API_VERSIONS, APIS, FETCH, PRODUCE, Api, 
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.wire import Reply, encode_response, parse_request
-from barnabas.wire.header import RequestHeader, parse_header, skip_tags
+from barnabas.wire.header import RequestHeader, client_id_of, parse_header, skip_tags
 from barnabas.wire.schemas import request_schema
 
 logger = logging.getLogger("requests")
@@ -26,22 +26,41 @@ logger = logging.getLogger("requests")
 _LENGTH = struct.Struct(">i")
 
 
+class _Route(NamedTuple):
+    """What a version of an API needs, looked up once."""
+
+    handler: Any
+    newest: int
+    has_header_tags: bool
+    takes_frame: bool
+    """Produce and Fetch read their request themselves, in place."""
+
+
+def _route(api: Api, version: int) -> _Route:
+    schema = request_schema(api.key, version, api.max_version)
+    return _Route(handler_of(api.key), api.max_version, schema.has_header_tags, api.key in (PRODUCE, FETCH))
+
+
 class Dispatcher:
     def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context: Context = context
         self._loop: asyncio.AbstractEventLoop = loop
         self._tasks: set[asyncio.Task[None]] = set()
+        self._routes: dict[tuple[int, ...], _Route] = {}
 
     def on_frame(self, connection: Connection, frame: memoryview) -> Parts | Pending | None:
         """Called by the connection for each request, in order."""
         try:
             header = parse_header(frame)
-            api = APIS.get(header.api_key)
-            if api is None:
-                raise InvalidRequest(f"unknown API key {header.api_key}")
-            if not api.min_version <= header.version <= api.max_version:
-                return self._on_unsupported_version(header, api)
-            return self._dispatch(connection, frame, header, api)
+            route = self._routes.get(header[:2])
+            if route is None:
+                api = APIS.get(header.api_key)
+                if api is None:
+                    raise InvalidRequest(f"unknown API key {header.api_key}")
+                if not api.min_version <= header.version <= api.max_version:
+                    return self._on_unsupported_version(header, api)
+                route = self._routes[header[:2]] = _route(api, header.version)
+            return self._dispatch(connection, frame, header, route)
         except KafkaError as error:
             connection.close(error.message, is_fault=True)
         except Exception:
@@ -57,19 +76,23 @@ class Dispatcher:
         return [_framed(encode_response(API_VERSIONS, 0, header.correlation_id, reply))]
 
     def _dispatch(
-        self, connection: Connection, frame: memoryview, header: RequestHeader, api: Api
+        self, connection: Connection, frame: memoryview, header: RequestHeader, route: "_Route"
     ) -> Parts | Pending | None:
-        schema = request_schema(api.key, header.version, api.max_version)
-        position = skip_tags(frame, header.end) if schema.has_header_tags else header.end
-        handler = handler_of(api.key)
-        if api.key in (PRODUCE, FETCH):
-            result: Parts | Pending | None = handler(self._context, connection, header, frame, position)
+        position = skip_tags(frame, header.end) if route.has_header_tags else header.end
+        if route.takes_frame:
+            result: Parts | Pending | None = route.handler(self._context, connection, header, frame, position)
             return result
-        body, raw = parse_request(api.key, header.version, api.max_version, frame, position)
+        body, raw = parse_request(header.api_key, header.version, route.newest, frame, position)
         request = Request(
-            api.key, header.version, header.correlation_id, header.client_id, connection.peer, body, raw
+            header.api_key,
+            header.version,
+            header.correlation_id,
+            client_id_of(frame),
+            connection.peer,
+            body,
+            raw,
         )
-        reply = handler(self._context, request)
+        reply = route.handler(self._context, request)
         if isinstance(reply, Reply):
             return [_encoded(request, reply)]
         return self._later(connection, request, reply)

@@ -160,10 +160,12 @@ class _Fetch:
 
     def _result_of(self, partition: Partition, wanted: FetchPartition, found: ReadResult) -> PartitionResult:
         records, aborted = None, None
-        if found.records is not None:
-            records = FileRange(found.records.file, found.records.position, found.records.size)
+        # A slice of no bytes: there was no room left for its first batch.
+        readable = found.records if found.records is not None and found.records.size else None
+        if readable is not None:
+            records = FileRange(readable.file, readable.position, readable.size)
         if self._request.isolation_level == READ_COMMITTED:
-            aborted = [] if found.records is None else partition.aborted_in(found.records)
+            aborted = [] if readable is None else partition.aborted_in(readable)
         return PartitionResult(
             wanted.partition,
             0,

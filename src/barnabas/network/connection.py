@@ -14,6 +14,7 @@ import socket
 from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from barnabas.base.ranges import FileRange
@@ -27,7 +28,8 @@ RECEIVE_BUFFER_SIZE = 256 * 1024
 UNSENT_LIMIT = 1024 * 1024
 # Bytes read ahead while the connection is held back; reading on is how a hang-up is noticed.
 BACKLOG_LIMIT = 64 * 1024
-_MAX_VECTORS = 64
+# Small answers to pipelined requests leave in one call; joining them is cheaper than a vector of buffers.
+_JOIN_LIMIT = 16 * 1024
 _SENDFILE_CHUNK = 4 * 1024 * 1024
 
 OnFrame = Callable[["Connection", memoryview], Parts | Pending | None]
@@ -143,14 +145,15 @@ class Connection:
         reader, responses = self._reader, self._responses
         self._dispatching = True
         try:
-            while not self.is_closed and not self._must_wait():
+            while not self._must_wait():
                 frame = reader.next_frame()
                 if frame is None:
                     break
                 result = self._on_frame(self, frame)
                 if result is None:
-                    continue
-                if isinstance(result, Pending):
+                    if self.is_closed:
+                        return
+                elif isinstance(result, Pending):
                     result.when_complete(self._on_completed)
                     responses.add(result)
                 elif responses:
@@ -161,9 +164,9 @@ class Connection:
             self.close(str(error), is_fault=True)
         finally:
             self._dispatching = False
+            reader.detach()
         if self.is_closed:
             return
-        reader.detach()
         self._flush_responses()
 
     def _dispatch_backlog(self) -> None:
@@ -181,6 +184,8 @@ class Connection:
         return bool(self._responses) and self._responses.is_held_back
 
     def _update_reading(self) -> None:
+        if self._is_reading and not self._responses and not self._out:
+            return  # the usual case: everything is answered and sent
         wanted = not self.is_closed and (not self._must_wait() or self._reader.kept < BACKLOG_LIMIT)
         if wanted and not self._is_reading:
             self._loop.add_reader(self._socket, self._on_readable)
@@ -238,33 +243,35 @@ class Connection:
     def _send_queued(self) -> None:
         out = self._out
         while out:
-            head = out[0]
-            if isinstance(head, FileRange):
-                self._send_range(head)
-            elif len(out) == 1:
-                self._sent_bytes(self._socket.send(head))
+            if isinstance(out[0], FileRange):
+                self._send_range(out[0])
             else:
-                self._sent_bytes(self._socket.sendmsg(self._leading_buffers()))
+                buffer = self._take_buffers()
+                try:
+                    count = self._socket.send(buffer)
+                except OSError:
+                    out.appendleft(buffer)
+                    raise
+                self._unsent -= count
+                if count < len(buffer):
+                    out.appendleft(memoryview(buffer)[count:])
 
-    def _leading_buffers(self) -> list[bytes | bytearray | memoryview]:
-        buffers: list[bytes | bytearray | memoryview] = []
-        for part in self._out:
-            if isinstance(part, FileRange) or len(buffers) == _MAX_VECTORS:
-                break
-            buffers.append(part)
-        return buffers
-
-    def _sent_bytes(self, count: int) -> None:
+    def _take_buffers(self) -> bytes | bytearray | memoryview:
+        """The first buffer of the queue, joined with those after it while they are small."""
         out = self._out
-        self._unsent -= count
-        while count:
-            head = out[0]
-            assert not isinstance(head, FileRange)
-            if count < len(head):
-                out[0] = memoryview(head)[count:]
-                return
-            count -= len(head)
+        head = out.popleft()
+        assert not isinstance(head, FileRange)
+        if not out or isinstance(out[0], FileRange) or len(head) > _JOIN_LIMIT:
+            return head
+        joined, size = [head], len(head)
+        for following in out:
+            if isinstance(following, FileRange) or size > _JOIN_LIMIT:
+                break
+            joined.append(following)
+            size += len(following)
+        for _ in joined[1:]:
             out.popleft()
+        return b"".join(joined)
 
     def _send_range(self, head: FileRange) -> None:
         count = os.sendfile(
@@ -299,6 +306,10 @@ class Connection:
         self._loop.remove_reader(self._socket)
         if self._is_writing:
             self._loop.remove_writer(self._socket)
+        if is_fault:
+            # The requests before the bad one were good: their answers leave, as far as the socket takes them.
+            with suppress(OSError):
+                self._send_queued()
         self._socket.close()
         self._out.clear()
         self._responses.cancel_all()

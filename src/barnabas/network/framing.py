@@ -13,6 +13,7 @@ LENGTH_SIZE = _LENGTH.size
 # From here on an extra system call for the length is cheaper than copying the frame's beginning.
 LARGE_FRAME = 128 * 1024
 _SPARE_LIMIT = 4 * 1024 * 1024
+_NOTHING = memoryview(b"")
 
 
 class BadFrame(Exception):
@@ -40,7 +41,7 @@ class FrameReader:
 
     def __init__(self, limit: int) -> None:
         self._limit: int = limit
-        self._view: memoryview = memoryview(b"")
+        self._view: memoryview = _NOTHING
         self._position: int = 0
         self._end: int = 0
         self._torn: bytearray | None = None
@@ -93,7 +94,7 @@ class FrameReader:
             rest = bytes(self._view[self._position : self._end])
             self._view, self._position, self._end = memoryview(rest), 0, len(rest)
         else:
-            self._view, self._position, self._end = memoryview(b""), 0, 0
+            self._view, self._position, self._end = _NOTHING, 0, 0
 
     def _start_torn(self, begin: int, size: int) -> None:
         # Zeroed pages cost nothing before they are written: a peer that announces much and sends

@@ -129,7 +129,7 @@ class Partition:
 
     def append(self, records: bytes | memoryview, acks: int, *, allow_zstd: bool = True) -> AppendInfo:
         """Append as leader. `when_acknowledged` says when the producer may be told."""
-        if not self.is_leader:
+        if self.leader_id != self._broker_id:
             self.check_leader()
         log = self.log
         if acks == ALL and len(self.isr) < log.config.min_insync_replicas:
@@ -146,7 +146,7 @@ class Partition:
             return info
         if info.rolled:
             self._flusher.request_due(log)
-        self._advance_high_watermark(log)
+        self._move_high_watermark(log, log.log_end_offset)
         if self.watchers:
             self._tell_watchers(len(records))
         return info
@@ -173,8 +173,11 @@ class Partition:
         end = log.log_end_offset
         if _must_flush(log):
             end = max(log.recovery_point, log.high_watermark)
-        if log.maybe_update_high_watermark(end) and self._acks_waiting:
-            self._acknowledge(end)
+        self._move_high_watermark(log, end)
+
+    def _move_high_watermark(self, log: Log, offset: int) -> None:
+        if log.maybe_update_high_watermark(offset) and self._acks_waiting:
+            self._acknowledge(offset)
 
     def _acknowledge(self, high_watermark: int) -> None:
         reached = [each for each in self._acks_waiting if each[0] < high_watermark]

@@ -34,8 +34,8 @@ class Flusher:
         self._is_durable: bool = is_durable
         """The directory's own name and its `partition.metadata` are on disk."""
         self._generation: int = 0
-        self._was_cut: bool = not is_durable
-        """The log was truncated, here or in recovery, since the last flush of its active segment."""
+        self._was_recovered: bool = not is_durable
+        """The active segment may differ from what is on disk although nothing was appended."""
 
     def is_due(self, log_end_offset: int, config: LogConfig, now_ms: int) -> bool:
         """Whether the topic's flush policy asks for a flush, or a sealed segment waits for one."""
@@ -61,13 +61,13 @@ class Flusher:
         """What makes everything durable; None if it is, or while another plan is out."""
         if self.is_flushing or not (
             log_end_offset > self.recovery_point
-            or self._was_cut
+            or self._was_recovered
             or self._local.has_unsynced_segments
             or self._local.names_dirty
             or self._snapshots.unsynced
         ):
             return None
-        self._was_cut = False
+        self._was_recovered = False
         return self._make_plan(log_end_offset, [*self._local.unsynced_segments(), self._local.active])
 
     def _make_plan(self, up_to: int, segments: list[Segment]) -> FlushPlan:
@@ -118,7 +118,6 @@ class Flusher:
     def truncated(self, log_end_offset: int) -> bool:
         """The log was cut; says whether the recovery point went back with it."""
         self._generation += 1
-        self._was_cut = True
         self._local.find_unsynced_segments()
         if self.recovery_point <= log_end_offset:
             return False

@@ -116,7 +116,10 @@ class LocalLog:
         return doomed
 
     def truncate_to(self, offset: int) -> list[Segment]:
-        """Cut every batch at or beyond `offset`; returns the later segments, which the caller removes."""
+        """Cut every batch at or beyond `offset`; returns the later segments, which the caller removes.
+
+        Both are made durable at once: an old batch must not come back behind a new one.
+        """
         later = [segment for segment in self.segments if segment.base_offset > offset]
         kept = self.segments.floor(offset)
         assert kept is not None
@@ -124,6 +127,10 @@ class LocalLog:
         self.active = kept
         self._environment.open_segments.forget(kept)
         return later
+
+    def sync_names(self) -> None:
+        self._environment.fs.sync_dir(self.directory)
+        self.names_dirty = False
 
     def restart_at(self, offset: int, config: LogConfig) -> None:
         """Begin anew with one empty segment; the caller has removed all others."""

@@ -242,7 +242,10 @@ class Log(ReadableLog):
             self.truncate_fully_and_start_at(offset)
             return True
         try:
-            self._remove(self._local.truncate_to(offset))
+            later = self._local.truncate_to(offset)
+            if later:
+                self._remove(later)
+                self._local.sync_names()
             self.log_end_offset = offset
             self.log_start_offset = min(self.log_start_offset, offset)
             self.leader_epochs.truncate_from_end(offset)
@@ -257,6 +260,7 @@ class Log(ReadableLog):
         try:
             self._remove(self.segments)
             self._local.restart_at(offset, self._config)
+            self._local.sync_names()
             self.log_end_offset = offset
             self.log_start_offset = offset if log_start_offset is None else log_start_offset
             self.leader_epochs.clear()
@@ -345,9 +349,10 @@ class Log(ReadableLog):
         self.flush()
         fs, active = self._environment.fs, self._local.active
         has_records = self.log_end_offset > self.log_start_offset
-        changed = not active.index_on_disk or self.leader_epochs.is_dirty
+        unwritten = not (active.index_on_disk and active.is_synced)
+        changed = unwritten or self.leader_epochs.is_dirty
         self._snapshots.maybe_take(self.producers, sync=has_records)
-        if not active.index_on_disk:
+        if unwritten:
             active.seal_time_index()
             active.write_indexes(sync=has_records)
             if self._config.preallocate:

@@ -233,6 +233,7 @@ class LogLoader:
                 for lost in later:
                     _logger.warning("removing %s, behind a cut", lost.path(names.LOG))
                     self._drop(lost, segments, snapshots)
+                self.environment.fs.sync_dir(self.directory)
                 break
 
     def _is_gap(self, recovered: RecoveredSegment, following: Segment) -> bool:

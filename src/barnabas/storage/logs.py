@@ -159,7 +159,12 @@ class Logs:
 
     def _try_open(self, item: tuple[TopicPartition, ColdLog]) -> Log | Exception:
         try:
-            return self._open(*item, clean=False)
+            log = self._open(*item, clean=False)
+            if log.flush_due:
+                # Where the topic asks for a flush nothing above the recovery point may be seen: here it
+                # costs a thread's time, later it would hide records that consumers have read before.
+                log.flush()
+            return log
         except (OSError, KafkaError) as error:
             return error
 

@@ -274,8 +274,9 @@ class Segment:
         self._max_timestamp = self._find_max_timestamp()
 
     def cut(self, size: int) -> None:
-        """Shorten the log file to `size` bytes."""
+        """Shorten the log file to `size` bytes, durably: what was cut must not come back behind new bytes."""
         self.file.truncate(size)
+        self.file.sync()
         self.size = size
         self.is_synced = False
         self.tail.clear()

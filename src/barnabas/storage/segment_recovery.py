@@ -29,6 +29,7 @@ def recover_segment(
     `producers` come as of the segment's base offset and leave as of its end; `leader_epochs` learn.
     """
     segment.start_indexes()
+    segment.is_synced = False
     segment.txn_index.reset()
     scan = VerifiedScan(segment.file, segment.size, segment.base_offset)
     valid_bytes, next_offset, was_compacted = 0, segment.base_offset, False

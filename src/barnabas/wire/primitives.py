@@ -34,9 +34,12 @@ def read_unsigned_varint(frame: memoryview, position: int) -> tuple[int, int]:
             raise InvalidRequest("a varint of the request is longer than five bytes")
 
 
+_ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
+
+
 def write_unsigned_varint(value: int) -> bytes:
     if value < 0x80:
-        return bytes((value,))
+        return _ONE_BYTE[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

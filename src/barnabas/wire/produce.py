@@ -108,6 +108,8 @@ def _parse_in_place(version: int, frame: memoryview, position: int) -> ProduceRe
         for _ in range(_checked(count, frame)):
             topic, position = _read_topic(version, frame, position, flexible)
             topics.append(topic)
+        if flexible:
+            skip_tags(frame, position)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"malformed Produce request: {error}") from error
     return ProduceRequest(transactional_id, acks, timeout_ms, topics)
@@ -174,6 +176,7 @@ def _read_string(frame: memoryview, position: int, flexible: bool) -> tuple[str 
 
 _OK_V3 = struct.Struct(">ihqq")
 _OK_V5 = struct.Struct(">ihqqq")
+_FLEXIBLE_HEAD = struct.Struct(">iib")
 
 
 def encode_produce_response(
@@ -186,19 +189,16 @@ def encode_produce_response(
     """A whole frame: length, response header, body."""
     if version < FIRST_FLEXIBLE:
         return _encode_legacy(version, correlation_id, topics, throttle_ms)
-    parts = [write_unsigned_varint(len(topics) + 1)]
-    for topic in topics:
-        if version >= FIRST_WITH_TOPIC_IDS:
-            parts.append(topic.topic_id.bytes)
-        else:
-            parts.append(compact_string(topic.name))
-        parts.append(write_unsigned_varint(len(topic.partitions) + 1))
-        parts.extend(_flexible_partition(version, result) for result in topic.partitions)
-        parts.append(b"\x00")
-    parts.append(_INT32.pack(throttle_ms))
-    parts.append(endpoint_tags(endpoints) if version >= FIRST_WITH_LEADER_HINTS else b"\x00")
-    body = b"".join(parts)
-    return struct.pack(">iib", len(body) + 5, correlation_id, 0) + body
+    body = write_unsigned_varint(len(topics) + 1)
+    for name, topic_id, partitions in topics:
+        body += topic_id.bytes if version >= FIRST_WITH_TOPIC_IDS else compact_string(name)
+        body += write_unsigned_varint(len(partitions) + 1)
+        for result in partitions:
+            body += _flexible_partition(version, result)
+        body += b"\x00"
+    body += _INT32.pack(throttle_ms)
+    body += endpoint_tags(endpoints) if endpoints and version >= FIRST_WITH_LEADER_HINTS else b"\x00"
+    return _FLEXIBLE_HEAD.pack(len(body) + 5, correlation_id, 0) + body
 
 
 def _flexible_partition(version: int, result: PartitionResult) -> bytes:

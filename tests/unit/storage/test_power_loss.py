@@ -1,4 +1,4 @@
-"""Random lives of a log with crashes and power cuts: what was flushed is there, what is there is consistent."""
+"""Random lives of a log with crashes and power cuts: what was flushed is there, all of it consistent."""
 
 import random
 from dataclasses import dataclass, field
