@@ -49,7 +49,7 @@ class CpuShares:
         self._start = self._read()
 
     def stolen_and_foreign(self) -> tuple[float, float]:
-        """What the hypervisor gave to others and other processes took; to be called when the brokers have ended."""
+        """What the hypervisor gave away and what other processes took; ask when the brokers have ended."""
         stolen, busy, own, total = (now - then for now, then in zip(self._read(), self._start, strict=True))
         if not total:
             return 0.0, 0.0

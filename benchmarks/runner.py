@@ -1,8 +1,8 @@
 """Runs the scenarios: both brokers side by side, in turn, several rounds; who goes first changes each round.
 
-Before anything is counted both brokers get a long stretch of small requests and one round of every scenario: the
-JVM goes on compiling for many seconds of load, on the cores that are measured. A scenario that fails is noted and
-the others go on.
+Before anything is counted both brokers get a long stretch of small requests and one round of every scenario:
+the JVM goes on compiling for many seconds of load, on the cores that are measured. A scenario that fails is
+noted and the others go on.
 """
 
 from __future__ import annotations

@@ -45,6 +45,8 @@ class Settings:
             latency_records=200,
             client_bytes=20_000_000,
             small_client_records=10_000,
+            idle_partitions=1000,
+            idle_connections=300,
         )
 
 
@@ -96,8 +98,8 @@ def topic(
 def settle(connection: Connection, name: str, partitions: int) -> None:
     """Three batches beyond index.interval.bytes into each partition, so that its first index entries exist.
 
-    Apache Kafka maps sparse index files: the first touch of each is a page fault with a block allocation, which
-    with 100 new partitions holds it up for seconds. That is a price of new topics, not the rate to be measured.
+    Apache Kafka maps sparse index files: the first touch of each is a page fault with a block allocation,
+    which with 100 new partitions holds it up for seconds. That is the price of new topics, not the rate.
     """
     records, _ = batch_of_size(5_000, 100)
     answer = ProduceAnswer(name, 1)

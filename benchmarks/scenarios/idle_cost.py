@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from benchmarks import protocol, raw_client
@@ -67,18 +68,19 @@ class IdleCost:
             without: list[float] = []
             with_partitions: list[float] = []
             with_connections: list[float] = []
-            for number in range(-1, rounds):
-                progress(f"{title}, {'warming up' if number < 0 else f'round {number + 1}/{rounds}'}")
-                figures = (
-                    self._probe(probe, plain),
-                    self._probe(probe, full),
-                    self._probe_crowded(probe, plain),
-                )
-                if number >= 0:
-                    for sink, figure in zip(
-                        (without, with_partitions, with_connections), figures, strict=True
-                    ):
-                        sink.append(figure)
+            probe_in_turn: list[tuple[list[float], Callable[[], float]]] = [
+                (without, partial(self._probe, probe, plain)),
+                (with_partitions, partial(self._probe, probe, full)),
+                (with_connections, partial(self._probe_crowded, probe, plain)),
+            ]
+            for _, measure in probe_in_turn:
+                progress(f"{title}, warming up")
+                measure()
+            for number in range(rounds):
+                progress(f"{title}, round {number + 1}/{rounds}")
+                for sink, measure in probe_in_turn:
+                    sink.append(measure())
+                probe_in_turn.reverse()
             rows.append(ChangeRow(f"{partitions}: {title}", unit, without, with_partitions, LARGEST_LOSS))
             rows.append(ChangeRow(f"{connections}: {title}", unit, without, with_connections, LARGEST_LOSS))
         return sorted(rows, key=lambda row: row.title, reverse=True)

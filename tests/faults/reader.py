@@ -2,6 +2,8 @@
 
 import random
 
+from kio.schema.errors import ErrorCode
+
 from barnabas.records.batch import crc_is_valid, iter_headers
 from barnabas.records.record import Record, decode_records
 from tests.integration.clients.raw import RawClient
@@ -22,6 +24,9 @@ def read_all(client: RawClient, topic: str, start: int | None = None) -> list[Re
     records: list[Record] = []
     while offset < end:
         answer = fetch(client, topic, offset, partition_max_bytes=1 << 22)
+        if answer.error_code == ErrorCode.offset_out_of_range and bounds(client, topic)[0] > offset:
+            offset, records = bounds(client, topic)[0], []  # retention was quicker
+            continue
         assert answer.error_code == 0, answer.error_code
         assert answer.records, f"nothing at {offset} of [{first}, {end})"
         for position, header in iter_headers(answer.records):

@@ -132,7 +132,9 @@ class Served:
         return [line for line in self.lines if re.search(r"^\[[^]]*\] (WARN|ERROR|FATAL) |^barnabas: ", line)]
 
     def assert_no_traceback(self) -> None:
-        assert not [line for line in self.lines if line.startswith(("Traceback", "  File "))], "\n".join(self.lines)
+        lines = self.lines
+        for number, line in enumerate(lines):
+            assert not line.startswith("Traceback"), "\n".join(lines[max(0, number - 1) : number + 25])
 
     # --- what /proc tells ------------------------------------------------------------------------------
 

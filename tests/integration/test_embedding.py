@@ -28,7 +28,9 @@ def _produce(broker: Broker, topic: str, *values: bytes) -> None:
 def _consume(broker: Broker, topic: str, count: int) -> list[bytes]:
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "unused"})
+    # librdkafka wants a group id even for `assign`; there is no coordinator yet to commit to.
+    settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "unused"}
+    consumer = Consumer({**settings, "enable.auto.commit": False})
     try:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         values: list[bytes] = []

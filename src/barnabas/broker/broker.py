@@ -140,7 +140,7 @@ class Broker:
 
     def _build_handlers(self) -> None:
         self._partitions: Partitions = Partitions(
-            self.config.broker_id, self._logs, self._flusher, self._log_config_of
+            self.config.broker_id, self._logs, self._flusher, self._log_config_of, self._loop.call_soon
         )
         self._topics: TopicAdmin = TopicAdmin(self._cluster, self.config)
         self._configs: ConfigAdmin = ConfigAdmin(self._cluster, self.config)
@@ -163,6 +163,7 @@ class Broker:
 
     async def _join_cluster(self) -> None:
         run, broker_id = self._store_thread.run, self.config.broker_id
+        await run(self._topics.assign_missing_ids)
         await run(self._cluster.join, broker_id, self.config.advertised(self._ports), self.config.rack)
         unclean = any(not directory.was_clean for directory in self._logs.directories)
         await run(elect_on_start, self._cluster, broker_id, unclean=unclean)
@@ -250,6 +251,7 @@ class Broker:
             self._partitions.answer_parked()
             await self._server.drain(_DRAIN_SECONDS)
             await self._dispatcher.drain()
+            self._partitions.finish_deletions()
         self._server.close()
         await self._flusher.drain()
 

@@ -23,10 +23,10 @@ from barnabas.base.errors import (
 from barnabas.base.ids import TopicPartition
 from barnabas.metadata.image import PartitionImage
 from barnabas.replication.flusher import Flusher
+from barnabas.replication.hosted_logs import HostedLogs
 from barnabas.storage.append_info import AppendInfo
 from barnabas.storage.log import Log
 from barnabas.storage.log_slice import LogSlice
-from barnabas.storage.logs import Logs
 
 READ_COMMITTED = 1
 ALL = -1
@@ -74,7 +74,7 @@ class Partition:
     )
 
     def __init__(
-        self, topic_partition: TopicPartition, topic_id: UUID, broker_id: int, logs: Logs, flusher: Flusher
+        self, topic_partition: TopicPartition, topic_id: UUID, broker_id: int, logs: HostedLogs, flusher: Flusher
     ) -> None:
         self.topic_partition: TopicPartition = topic_partition
         self.topic_id: UUID = topic_id
@@ -84,7 +84,7 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.watchers: set[Watcher] = set()
         self._broker_id: int = broker_id
-        self._logs: Logs = logs
+        self._logs: HostedLogs = logs
         self._flusher: Flusher = flusher
         self._log: Log | None = None
         self._unflushed_size: int = 0
@@ -105,13 +105,10 @@ class Partition:
 
     @property
     def log(self) -> Log:
-        """The log, opened when first touched; raises StorageError while its directory is offline."""
+        """The log, opened or made when first touched; raises StorageError when its disk has failed."""
         log = self._log
         if log is None or log.is_closed:
-            found = self._logs.get(self.topic_partition)
-            if found is None:
-                raise StorageError(f"the log directory of {self.topic_partition} is offline")
-            self._log = log = found
+            self._log = log = self._logs.get(self.topic_partition, self.topic_id)
             self._advance_high_watermark(log)
         return log
 

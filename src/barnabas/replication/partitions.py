@@ -1,18 +1,16 @@
 """Every partition of this broker, found by topic name or topic id. Follows the cluster's image."""
 
-import logging
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from barnabas.base.config.log_config import LogConfig
-from barnabas.base.errors import KafkaError, UnknownTopicId, UnknownTopicOrPartition
+from barnabas.base.errors import UnknownTopicId, UnknownTopicOrPartition
 from barnabas.base.ids import TopicPartition
 from barnabas.metadata.image import ClusterImage, TopicImage
 from barnabas.replication.flusher import Flusher
+from barnabas.replication.hosted_logs import HostedLogs, Schedule
 from barnabas.replication.partition import Partition
 from barnabas.storage.logs import Logs
-
-logger = logging.getLogger("replication")
 
 
 class HostedTopic:
@@ -33,11 +31,13 @@ class Partitions:
         logs: Logs,
         flusher: Flusher,
         config_of: Callable[[str], LogConfig],
+        schedule: Schedule | None = None,
     ) -> None:
         self._broker_id: int = broker_id
         self._logs: Logs = logs
         self._flusher: Flusher = flusher
         self._config_of: Callable[[str], LogConfig] = config_of
+        self._hosted_logs: HostedLogs = HostedLogs(logs, config_of, schedule)
         self._by_name: dict[str, HostedTopic] = {}
         self._by_id: dict[UUID, HostedTopic] = {}
 
@@ -93,18 +93,13 @@ class Partitions:
             partition = hosted.partitions.get(number)
             if partition is None:
                 name = TopicPartition(topic.name, number)
-                partition = Partition(name, topic.topic_id, self._broker_id, self._logs, self._flusher)
-                self._ensure_log(name, topic.topic_id)
+                partition = Partition(
+                    name, topic.topic_id, self._broker_id, self._hosted_logs, self._flusher
+                )
+                self._hosted_logs.want(name, topic.topic_id)
                 hosted.partitions[number] = partition
             partition.follow(image)
-
-    def _ensure_log(self, name: TopicPartition, topic_id: UUID) -> None:
-        try:
-            if name not in self._logs:
-                self._logs.create(name, topic_id, self._config_of(name.topic))
-        except KafkaError as error:
-            # The partition answers with a storage error until its directory is back.
-            logger.error("Cannot create the log of %s: %s", name, error.message)
+        self._hosted_logs.settle()
 
     def answer_parked(self) -> None:
         """The broker is stopping: fetches that wait for records get what there is."""
@@ -118,7 +113,11 @@ class Partitions:
         self._by_id.pop(hosted.topic_id, None)
         for partition in hosted.partitions.values():
             partition.close()
-            self._logs.delete(partition.topic_partition)
+            self._hosted_logs.drop(partition.topic_partition)
+        self._hosted_logs.settle()
+
+    def finish_deletions(self) -> None:
+        self._hosted_logs.finish_deletions()
 
     def apply_config(self, topic: str) -> None:
         """The topic's configuration changed: logs that are open take it at once, others when opened."""

@@ -108,6 +108,8 @@ class Flusher:
         self.last_flush_ms = now_ms
         self._is_durable = True
         self._snapshots.unsynced.difference_update(plan.snapshots)
+        for write in plan.index_writes:
+            write.segment.has_index_files = True
         if plan.generation != self._generation:
             return
         for segment in plan.sealed:

@@ -59,6 +59,8 @@ class LocalLog:
     def write(self, buffers: tuple[Buffer, ...], size: int) -> int:
         """Write behind the last batch and return the position; what is not written whole does not exist."""
         segment = self.active
+        if segment.has_index_files:
+            self._unlink_indexes(segment)
         position = segment.size
         try:
             segment.file.write_at(position, buffers, size)
@@ -123,10 +125,15 @@ class LocalLog:
         later = [segment for segment in self.segments if segment.base_offset > offset]
         kept = self.segments.floor(offset)
         assert kept is not None
+        self._unlink_indexes(kept)
         kept.truncate_to(offset, self._environment.clock.now_ms())
         self.active = kept
         self._environment.open_segments.forget(kept)
         return later
+
+    def _unlink_indexes(self, segment: Segment) -> None:
+        segment.unlink_indexes()
+        self.names_dirty = True
 
     def sync_names(self) -> None:
         self._environment.fs.sync_dir(self.directory)

@@ -5,7 +5,7 @@ The passes:
 1. remove `.deleted` files, `.cleaned` ones, and `.swap` ones of a split that was not finished;
 2. remove the segments that valid `.swap` files replace;
 3. rename the `.swap` files into place;
-4. load the segments; index files without a log go;
+4. load the segments; index files without a log go, a damaged index of aborted transactions is rebuilt;
 5. after an unclean stop: scan every segment from the recovery point on, cut the log at the first batch that
    is not whole, drop the segments behind the cut, rebuild indexes, leader epochs and producer state;
 6. if the log ends before it should start: begin anew at the log start;
@@ -102,9 +102,10 @@ class LogLoader:
         snapshots = ProducerSnapshots(self.directory, fs, _snapshot_offsets(found))
         leader_epochs = LeaderEpochs(self.directory, fs)
         leader_epochs.load()
-        segments = self._load_segments(found, leader_epochs, snapshots)
-        if not self.clean:
-            self._recover(segments, leader_epochs, snapshots)
+        segments = self._load_segments(found)
+        suspects = [] if self.clean else segments.from_offset(self.recovery_point)
+        self._check_txn_indexes(suspects, segments, leader_epochs, snapshots)
+        self._recover(suspects, segments, leader_epochs, snapshots)
         log_end_offset = self._end_of(segments, leader_epochs, snapshots)
         leader_epochs.truncate_from_end(log_end_offset)
         leader_epochs.truncate_from_start(self.log_start_offset)
@@ -185,9 +186,7 @@ class LogLoader:
 
     # ---- pass 4
 
-    def _load_segments(
-        self, found: list[str], leader_epochs: LeaderEpochs, snapshots: ProducerSnapshots
-    ) -> Segments:
+    def _load_segments(self, found: list[str]) -> Segments:
         fs = self.environment.fs
         bases = sorted(_offset(name) for name in found if name.endswith(names.LOG))
         known, present = set(bases), set(found)
@@ -199,14 +198,26 @@ class LogLoader:
         for base_offset in bases:
             has_txn_index = names.file_name(base_offset, names.TXN_INDEX) in present
             size = fs.size(self.directory / names.file_name(base_offset, names.LOG))
-            segment = self._segment(base_offset, size, has_txn_index=has_txn_index)
+            segments.add(self._segment(base_offset, size, has_txn_index=has_txn_index))
+        return segments
+
+    def _check_txn_indexes(
+        self,
+        suspects: list[Segment],
+        segments: Segments,
+        leader_epochs: LeaderEpochs,
+        snapshots: ProducerSnapshots,
+    ) -> None:
+        """Recover segments whose abort index is damaged, which nothing else would notice."""
+        for segment in segments:
+            if segment in suspects:
+                break
             try:
-                segment.txn_index.check(base_offset)
+                segment.txn_index.check(segment.base_offset)
             except CorruptIndex as error:
                 _logger.warning("recovering %s: %s", segment.path(names.LOG), error)
                 self._recover_segment(segment, segments, leader_epochs, snapshots)
-            segments.add(segment)
-        return segments
+                segment.write_indexes(sync=True)
 
     def _segment(self, base_offset: int, size: int, *, has_txn_index: bool = False) -> Segment:
         return Segment(
@@ -221,8 +232,13 @@ class LogLoader:
 
     # ---- passes 5 and 6
 
-    def _recover(self, segments: Segments, leader_epochs: LeaderEpochs, snapshots: ProducerSnapshots) -> None:
-        suspects = segments.from_offset(self.recovery_point)
+    def _recover(
+        self,
+        suspects: list[Segment],
+        segments: Segments,
+        leader_epochs: LeaderEpochs,
+        snapshots: ProducerSnapshots,
+    ) -> None:
         if suspects:
             # Entries from here on are found in the batches; the file may still have some of an older life.
             leader_epochs.truncate_from_end(max(suspects[0].base_offset, 1))
@@ -235,6 +251,8 @@ class LogLoader:
                     self._drop(lost, segments, snapshots)
                 self.environment.fs.sync_dir(self.directory)
                 break
+            if later:
+                segment.write_indexes(sync=False)
 
     def _is_gap(self, recovered: RecoveredSegment, following: Segment) -> bool:
         """Whether the end of a segment never reached the disk although the next one did.

@@ -283,6 +283,21 @@ class Logs:
             self._unlink_directory(doomed, self._settings.delete_delay_ms)
         return root is not None
 
+    def set_aside_log(self, key: TopicPartition) -> None:
+        """Keep the files of a log that must not be used under another name; a log can be created anew."""
+        log = self.get(key)
+        if log is None:
+            return
+        log.close(clean=False)
+        stray = log.directory.with_name(names.stray_directory(key))
+        try:
+            self._environment.fs.rename(log.directory, stray)
+        except OSError as error:
+            self._roots[key].fail(error)
+            raise StorageError(f"setting {key} aside failed: {error}") from error
+        del self._logs[key], self._roots[key]
+        self.set_aside.append(stray)
+
     def _unlink_directory(self, path: Path, delay_ms: int) -> None:
         self._environment.on_deleted(DeletedFiles(self._environment.fs, (), delay_ms, directory=path))
 

@@ -64,5 +64,14 @@ def parse_directory(name: str) -> PartitionDirectory | None:
 
 def doomed_directory(topic_partition: TopicPartition) -> str:
     """A fresh name for a partition that is being deleted, cut to what a file system takes."""
-    tail = f"-{topic_partition.partition}.{uuid.uuid4().hex}-delete"
+    return _marked_directory(topic_partition, "delete")
+
+
+def stray_directory(topic_partition: TopicPartition) -> str:
+    """A fresh name for a directory that no partition of ours may use."""
+    return _marked_directory(topic_partition, "stray")
+
+
+def _marked_directory(topic_partition: TopicPartition, mark: str) -> str:
+    tail = f"-{topic_partition.partition}.{uuid.uuid4().hex}-{mark}"
     return topic_partition.topic[: _MAX_NAME - len(tail)] + tail

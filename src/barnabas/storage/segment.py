@@ -47,6 +47,8 @@ class Segment:
         self.roll_jitter_ms: int = roll_jitter_ms
         self.index_interval_bytes: int = index_interval_bytes
         self.index_on_disk: bool = True
+        self.has_index_files: bool = True
+        """Index files may exist, whatever they hold; never of an active segment that differs from them."""
         self.is_synced: bool = True
         """False once the log or an index was written and not synced."""
         self.txn_index: TxnIndex = TxnIndex(self.path(names.TXN_INDEX), fs, exists=has_txn_index)
@@ -94,7 +96,7 @@ class Segment:
         self._index = OffsetIndex(self.base_offset)
         self._time_index = TimeIndex(self.base_offset)
         self._max_timestamp = (NO_TIMESTAMP, self.base_offset)
-        self.index_on_disk = self.is_synced = False
+        self.index_on_disk = self.has_index_files = self.is_synced = False
 
     def path(self, suffix: str) -> Path:
         return self.directory / names.file_name(self.base_offset, suffix)
@@ -201,8 +203,16 @@ class Segment:
         index, time_index = self.index, self.time_index
         self._fs.write_bytes(self.path(names.INDEX), index.encode(), sync=sync)
         self._fs.write_bytes(self.path(names.TIME_INDEX), time_index.encode(), sync=sync)
-        self.index_on_disk = True
+        self.index_on_disk = self.has_index_files = True
         self.is_synced &= sync
+
+    def unlink_indexes(self) -> None:
+        """Remove the files before the log grows or shrinks: a crash must not find indexes of another log."""
+        if self._index is None:
+            self._load_indexes()
+        self._fs.unlink(self.path(names.INDEX))
+        self._fs.unlink(self.path(names.TIME_INDEX))
+        self.has_index_files = False
 
     # ---- timestamps
 

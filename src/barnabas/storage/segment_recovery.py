@@ -24,13 +24,16 @@ class RecoveredSegment:
 def recover_segment(
     segment: Segment, producers: ProducerStates, leader_epochs: LeaderEpochs
 ) -> RecoveredSegment:
-    """Scan the segment, cut it behind its last good batch, write its indexes anew.
+    """Scan the segment, cut it behind its last good batch, make its indexes anew.
+
+    The indexes stay in memory, the caller writes those of a sealed segment: the files of an active one may be
+    from a clean stop, with nothing new behind it, and must not be put at risk.
 
     `producers` come as of the segment's base offset and leave as of its end; `leader_epochs` learn.
     """
     segment.start_indexes()
     segment.is_synced = False
-    segment.txn_index.reset()
+    aborted: list[AbortedTxn] = []
     scan = VerifiedScan(segment.file, segment.size, segment.base_offset)
     valid_bytes, next_offset, was_compacted = 0, segment.base_offset, False
     for position, header, batch in scan:
@@ -48,7 +51,7 @@ def recover_segment(
                 if txn.is_abort:
                     stable = producers.last_stable_offset_after(txn)
                     entry = AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
-                    segment.txn_index.append(entry)
+                    aborted.append(entry)
                 producers.complete(txn)
         was_compacted |= (
             header.base_offset != next_offset or header.record_count != header.last_offset_delta + 1
@@ -62,5 +65,5 @@ def recover_segment(
         )
         segment.cut(valid_bytes)
     segment.seal_time_index()
-    segment.write_indexes(sync=False)
+    segment.txn_index.replace(aborted)
     return RecoveredSegment(cut, next_offset, was_compacted)

@@ -56,15 +56,21 @@ class TxnIndex:
         """Keep the transactions that ended below `offset`."""
         kept = [entry for entry in self.entries if entry.last_offset < offset]
         if len(kept) < len(self.entries):
-            self._fs.open(self.path).truncate(len(kept) * ENTRY_SIZE)
-            self.is_synced = False
+            file = self._fs.open(self.path)
+            file.truncate(len(kept) * ENTRY_SIZE)
+            file.sync()
             self._entries = kept
 
-    def reset(self) -> None:
-        """Forget everything, whatever the file holds: a rebuild follows."""
-        self._entries = []
-        if self._fs.exists(self.path):
-            self._fs.unlink(self.path)
+    def replace(self, entries: list[AbortedTxn]) -> None:
+        """Set what recovery found, durably; a file that says the same is left as it is."""
+        try:
+            if self.entries == entries:
+                self.is_synced = not entries  # the crash may have been quicker than the sync
+                return
+        except CorruptIndex:
+            pass
+        self._fs.write_atomically(self.path, encode(entries))
+        self._entries = entries
 
     def collect(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
         """Transactions that touch [start, end), and whether later segments need not be asked."""

@@ -99,8 +99,12 @@ class TopicResult(NamedTuple):
 def parse_fetch(version: int, frame: memoryview, position: int) -> FetchRequest:
     try:
         raw, _ = request_schema(API_KEY, version, version).read(frame, position)
-    except Exception as error:
+        return _request_of(version, raw)
+    except Exception as error:  # kio's errors, and arrays that are null where none may be
         raise InvalidRequest(f"malformed Fetch request: {error}") from error
+
+
+def _request_of(version: int, raw: Any) -> FetchRequest:
     with_ids = version >= FIRST_WITH_TOPIC_IDS
     has_sessions = version >= FIRST_WITH_SESSIONS
     replica_id = raw.replica_state.replica_id if version >= FIRST_WITH_REPLICA_STATE else raw.replica_id

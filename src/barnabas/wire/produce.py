@@ -81,14 +81,10 @@ def parse_produce(version: int, frame: memoryview, position: int) -> ProduceRequ
         return _parse_in_place(version, frame, position)
     try:
         raw, _ = request_schema(API_KEY, version, version).read(frame, position)
-    except Exception as error:
+        topics = [_topic_of(version, topic) for topic in raw.topic_data]
+    except Exception as error:  # kio's errors, and arrays that are null where none may be
         raise InvalidRequest(f"malformed Produce request: {error}") from error
-    return ProduceRequest(
-        raw.transactional_id,
-        raw.acks,
-        raw.timeout // _MILLISECOND,
-        [_topic_of(version, topic) for topic in raw.topic_data],
-    )
+    return ProduceRequest(raw.transactional_id, raw.acks, raw.timeout // _MILLISECOND, topics)
 
 
 def _topic_of(version: int, topic: Any) -> TopicRecords:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-
-from barnabas.testing import Broker
 from tests.integration.clients.drivers import Driver
 from tests.integration.clients.drivers.java import JavaMachine
 from tests.integration.clients.jars import fetch_jars
 from tests.integration.clients.messages import Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import list_offset
+
+from barnabas.testing import Broker
 
 with warnings.catch_warnings():
     # kafka-python reads its schemas, when it is imported, by functions that Python calls deprecated.

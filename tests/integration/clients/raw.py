@@ -1,11 +1,11 @@
 """A client of bare sockets, for what no client library does: odd frames, old versions, bad records.
 
-Requests are written as plain values and turned into kio's classes: `call("fetch", 12, max_wait=0, ...)`. Fields that a
-version does not have are left out, so that one description serves all versions.
+Requests are written as plain values and turned into kio's classes: `call("fetch", 12, max_wait=0, ...)`.
+Fields that a version does not have are left out, so that one description serves all versions.
 """
 
 import dataclasses
-import datetime
+import datetime as dt
 import functools
 import socket
 import struct
@@ -17,7 +17,6 @@ from types import TracebackType, UnionType
 from typing import Any, Self
 
 from kio.serial import entity_reader, entity_writer
-
 from tests.integration.clients.messages import PATIENCE
 
 _LENGTH = struct.Struct(">i")
@@ -92,8 +91,8 @@ def encode(api: str, version: int, correlation_id: int, **fields: object) -> byt
         client_id="raw",
     )
     buffer = BytesIO()
-    _writer(type(header))(buffer, header)
-    _writer(type(request))(buffer, request)
+    _writer(request.__header_schema__)(buffer, header)
+    _writer(_class(api, version, "request"))(buffer, request)
     return buffer.getvalue()
 
 
@@ -113,23 +112,24 @@ def _class(api: str, version: int, part: str) -> Any:
 
 
 @functools.cache
-def _writer(entity: type) -> Any:
+def _writer(entity: Any) -> Any:
     return entity_writer(entity)
 
 
 @functools.cache
-def _reader(entity: type) -> Any:
+def _reader(entity: Any) -> Any:
     return entity_reader(entity)
 
 
 @functools.cache
-def _hints(entity: type) -> dict[str, Any]:
+def _hints(entity: Any) -> dict[str, Any]:
     return typing.get_type_hints(entity)
 
 
 def _build(entity: Any, values: Mapping[str, object]) -> Any:
+    hints = _hints(entity)
     arguments = {
-        field.name: _value(_hints(entity)[field.name], field.metadata.get("kafka_type", ""), values[field.name])
+        field.name: _value(hints[field.name], field.metadata.get("kafka_type", ""), values[field.name])
         for field in dataclasses.fields(entity)
         if field.name in values
     }
@@ -138,7 +138,7 @@ def _build(entity: Any, values: Mapping[str, object]) -> Any:
 
 def _value(hint: Any, kafka_type: str, value: Any) -> Any:
     if kafka_type.startswith("timedelta"):
-        return datetime.timedelta(milliseconds=value)
+        return dt.timedelta(milliseconds=value)
     nested = _nested(hint)
     if nested is None or value is None:
         return tuple(value) if isinstance(value, list) else value

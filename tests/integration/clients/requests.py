@@ -4,10 +4,11 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from barnabas.records.builder import build_batch
-from barnabas.records.record import Record
 from tests.integration.clients.messages import now_ms
 from tests.integration.clients.raw import RawClient
+
+from barnabas.records.builder import build_batch
+from barnabas.records.record import Record
 
 PRODUCE_BY_NAME = 9
 FETCH_BY_NAME = 12
@@ -25,7 +26,11 @@ def batch(*values: bytes, key: bytes | None = b"k", **options: Any) -> bytes:
 def topic_id(client: RawClient, topic: str) -> uuid.UUID:
     asked = [{"topic_id": None, "name": topic}]
     (described,) = client.call(
-        "metadata", 12, topics=asked, allow_auto_topic_creation=False, include_topic_authorized_operations=False
+        "metadata",
+        12,
+        topics=asked,
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=False,
     ).topics
     assert described.error_code == 0
     found: uuid.UUID = described.topic_id

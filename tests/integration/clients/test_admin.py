@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from barnabas.testing import Broker
 from tests.integration.clients.drivers.confluent import ConfluentDriver
 from tests.integration.clients.messages import PATIENCE, Message, Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import EARLIEST, batch, list_offset, produce, topic_id
+
+from barnabas.testing import Broker
 
 pytestmark = pytest.mark.needs("confluent_kafka")
 _GOLDEN = Path(__file__).parents[2] / "golden" / "apache-kafka-4.3" / "configs.json"
@@ -133,7 +133,9 @@ def test_deleted_topic_is_gone_and_can_be_created_anew(admin: Any, kafka_broker:
         assert produce(client, "phoenix", batch(b"new")).base_offset == 0
 
 
-def test_partitions_are_added_and_never_taken_away(admin: Any, kafka_broker: Broker, kafka_topic: str) -> None:
+def test_partitions_are_added_and_never_taken_away(
+    admin: Any, kafka_broker: Broker, kafka_topic: str
+) -> None:
     api = _api()
 
     _done(admin.create_partitions([api.NewPartitions(kafka_topic, 4)]))
@@ -202,13 +204,17 @@ def test_broker_describes_itself(admin: Any) -> None:
 def test_changes_are_incremental(admin: Any, kafka_topic: str) -> None:
     api = _api()
 
-    _done(_alter(admin, kafka_topic, ("retention.ms", "1000", "SET"), ("cleanup.policy", "compact", "APPEND")))
+    _done(
+        _alter(admin, kafka_topic, ("retention.ms", "1000", "SET"), ("cleanup.policy", "compact", "APPEND"))
+    )
     described = _config(admin, kafka_topic)
     assert described["retention.ms"].value == "1000"
     assert api.ConfigSource(described["retention.ms"].source) == api.ConfigSource.DYNAMIC_TOPIC_CONFIG
     assert described["cleanup.policy"].value == "delete,compact"
 
-    _done(_alter(admin, kafka_topic, ("retention.ms", None, "DELETE"), ("cleanup.policy", "delete", "SUBTRACT")))
+    _done(
+        _alter(admin, kafka_topic, ("retention.ms", None, "DELETE"), ("cleanup.policy", "delete", "SUBTRACT"))
+    )
     described = _config(admin, kafka_topic)
     assert described["retention.ms"].value == "604800000"
     assert described["cleanup.policy"].value == "compact"
@@ -269,6 +275,7 @@ def test_deleted_records_stay_deleted_after_a_restart(admin: Any, timed: str, ka
 
 def test_offsets_by_time_with_confluent(admin: Any, timed: str) -> None:
     from confluent_kafka import TopicPartition
+
     api = _api()
 
     def ask(spec: Any) -> int:
@@ -315,7 +322,9 @@ def test_topic_partitions_are_described_page_by_page(python_admin: Any, kafka_to
     pages: list[list[int]] = []
     cursor = None
     while cursor is not None or not pages:
-        answer = python_admin.describe_topic_partitions([kafka_topic], response_partition_limit=2, cursor=cursor)
+        answer = python_admin.describe_topic_partitions(
+            [kafka_topic], response_partition_limit=2, cursor=cursor
+        )
         (topic,) = answer["topics"]
         pages.append([partition["partition_index"] for partition in topic["partitions"]])
         cursor = answer["next_cursor"]
@@ -339,7 +348,13 @@ def test_offsets_by_time_with_kafka_python(python_admin: Any, timed: str) -> Non
     from kafka import OffsetSpec, TopicPartition
 
     partition = TopicPartition(timed, 0)
-    specs = (api.OffsetSpec.EARLIEST, api.OffsetSpec.LATEST, api.OffsetSpec.MAX_TIMESTAMP, api.OffsetSpec.EARLIEST_LOCAL, 2_001)
+    specs = (
+        OffsetSpec.EARLIEST,
+        OffsetSpec.LATEST,
+        OffsetSpec.MAX_TIMESTAMP,
+        OffsetSpec.EARLIEST_LOCAL,
+        2_001,
+    )
     found = [python_admin.list_partition_offsets({partition: spec})[partition] for spec in specs]
     assert [each.offset for each in found] == [0, 5, 2, 0, 2]
     assert found[2].timestamp == found[4].timestamp == 9_000
@@ -367,8 +382,8 @@ def test_topic_lives_with_aiokafka(kafka_broker: Broker) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=kafka_broker.bootstrap_servers)
         await admin.start()
         try:
-            await admin.create_topics([api.NewTopic("life", 2, 1)])
-            await admin.create_partitions({"life": api.NewPartitions(3)})
+            await admin.create_topics([NewTopic("life", 2, 1)])
+            await admin.create_partitions({"life": NewPartitions(3)})
             (topic,) = await admin.describe_topics(["life"])
             assert len(topic["partitions"]) == 3
             with RawClient(kafka_broker.port) as client:
@@ -393,9 +408,9 @@ def test_configuration_with_aiokafka(kafka_broker: Broker, kafka_topic: str, adm
         await client.start()
         try:
             configs = {"retention.ms": "5000", "max.message.bytes": "7000"}
-            await client.alter_configs([api.ConfigResource(ConfigResourceType.TOPIC, kafka_topic, configs)])
+            await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, kafka_topic, configs)])
             only = {"retention.ms": "6000"}
-            await client.alter_configs([api.ConfigResource(ConfigResourceType.TOPIC, kafka_topic, only)])
+            await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, kafka_topic, only)])
         finally:
             await client.close()
 

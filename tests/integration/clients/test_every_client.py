@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-
-from barnabas.testing import Broker
 from tests.integration.clients.clients import every_client, every_pair
 from tests.integration.clients.drivers import Driver, SendFailed
 from tests.integration.clients.messages import (
@@ -17,6 +15,8 @@ from tests.integration.clients.messages import (
     numbered,
     without_timestamps,
 )
+
+from barnabas.testing import Broker
 
 OpenDriver = Callable[..., Driver]
 
@@ -81,7 +81,9 @@ def test_message_at_the_limit_passes_and_a_larger_one_is_refused(
 
 
 @every_client
-def test_topic_is_created_by_its_first_use(kafka_broker: Broker, open_driver: OpenDriver, client: str) -> None:
+def test_topic_is_created_by_its_first_use(
+    kafka_broker: Broker, open_driver: OpenDriver, client: str
+) -> None:
     topic = f"first-use-by-{client}"
     driver = open_driver(client)
     sent = every_shape(3)

@@ -7,10 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 from kio.schema.errors import ErrorCode
-
-from barnabas.records.batch import iter_headers
-from barnabas.records.record import decode_records
-from barnabas.testing import Broker
 from tests.integration.clients.conftest import OTHER_BROKER
 from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient, encode, frame
@@ -30,6 +26,10 @@ from tests.integration.clients.requests import (
     produce_fields,
     topic_id,
 )
+
+from barnabas.records.batch import iter_headers
+from barnabas.records.record import decode_records
+from barnabas.testing import Broker
 
 ours_only = pytest.mark.skipif(OTHER_BROKER is not None, reason="a documented difference to Apache Kafka")
 
@@ -172,7 +172,9 @@ def test_error_of_one_partition_ends_the_wait(client: RawClient, kafka_topic: st
 # --- what a fetch returns --------------------------------------------------------------------------------
 
 
-def test_first_batch_is_returned_whole_when_it_exceeds_the_limits(client: RawClient, kafka_topic: str) -> None:
+def test_first_batch_is_returned_whole_when_it_exceeds_the_limits(
+    client: RawClient, kafka_topic: str
+) -> None:
     large, small = batch(b"x" * 50_000), batch(b"y")
     produce(client, kafka_topic, large)
     produce(client, kafka_topic, small)

@@ -19,7 +19,7 @@ class Driver(Protocol):
     """Whether its producer lets the user choose a record's timestamp."""
 
     def produce(self, topic: str, messages: Sequence[Message]) -> None:
-        """Send to the partitions the messages name and return when all are acknowledged; raises SendFailed."""
+        """Send to the partitions that the messages name, wait for the acknowledgements; raises SendFailed."""
         ...
 
     def consume(self, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Message]:

@@ -1,11 +1,10 @@
 """confluent-kafka: librdkafka under Python."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as Received
-
 from tests.integration.clients.drivers import SendFailed
 from tests.integration.clients.messages import PATIENCE, Message, Settings
 
@@ -116,8 +115,8 @@ def _is_passing(error: KafkaError | None) -> bool:
 
 def _message(received: Received) -> Message:
     _, timestamp = received.timestamp()
-    headers = tuple((name, value) for name, value in received.headers() or ())
+    headers: Any = tuple(received.headers() or ())
     partition, offset = received.partition(), received.offset()
     assert partition is not None
     assert offset is not None
-    return Message(received.key(), received.value(), headers, timestamp, partition, offset)  # type: ignore[arg-type]
+    return Message(received.key(), received.value(), headers, timestamp, partition, offset)

@@ -31,7 +31,9 @@ class JavaMachine:
         assert stdin is not None
         assert stdout is not None
         command, *arguments = words
-        stdin.write("".join(f"{line}\n" for line in ("\t".join([command, str(len(lines)), *arguments]), *lines)))
+        stdin.write(
+            "".join(f"{line}\n" for line in ("\t".join([command, str(len(lines)), *arguments]), *lines))
+        )
         stdin.flush()
         answer: list[str] = []
         while (line := stdout.readline()) != "ok\n":

@@ -29,7 +29,9 @@ class KcatDriver:
             *("-X", f"message.timeout.ms={int(PATIENCE * 1000)}"),
             *("-z", settings.codec, "-K", _KEY_ENDS, "-D", _MESSAGE_ENDS, "-Z"),
         ]
-        for (partition, headers), run in itertools.groupby(messages, lambda each: (each.partition, each.headers)):
+        for (partition, headers), run in itertools.groupby(
+            messages, lambda each: (each.partition, each.headers)
+        ):
             named = [word for name, value in headers for word in ("-H", f"{name}={(value or b'').decode()}")]
             text = _MESSAGE_ENDS.encode().join(_line(message) for message in run)
             self.run("-P", "-t", topic, "-p", str(partition), *options, *named, stdin=text)
@@ -40,7 +42,7 @@ class KcatDriver:
             *("-C", "-t", topic, "-p", str(partition), "-o", str(offset), "-c", str(count), "-J"),
             *("-X", f"isolation.level={isolation}", "-X", "check.crcs=true", "-X", "fetch.wait.max.ms=100"),
         )
-        return [_message(json.loads(line)) for line in output.splitlines()]
+        return [_message(json.loads(line.decode(errors="surrogateescape"))) for line in output.splitlines()]
 
     def offset_for_time(self, topic: str, partition: int, timestamp: int) -> int | None:
         output = self.run("-Q", "-t", f"{topic}:{partition}:{timestamp}").decode()
@@ -66,13 +68,11 @@ def _line(message: Message) -> bytes:
 
 def _message(printed: dict[str, object]) -> Message:
     def raw(text: object) -> bytes | None:
-        return None if text is None else str(text).encode()
+        return None if text is None else str(text).encode(errors="surrogateescape")
 
     flat = printed.get("headers", [])
     assert isinstance(flat, list)
-    headers = tuple(
-        (str(name), raw(value)) for name, value in zip(flat[::2], flat[1::2], strict=True)
-    )
+    headers = tuple((str(name), raw(value)) for name, value in zip(flat[::2], flat[1::2], strict=True))
     timestamp, partition, offset = printed["ts"], printed["partition"], printed["offset"]
     assert isinstance(timestamp, int)
     assert isinstance(partition, int)

@@ -1,0 +1,108 @@
+"""The logs that this broker's partitions need: there when touched, made and removed a few at a time.
+
+A new log costs a directory and two files, a deleted one a rename: a topic of thousands of partitions would hold
+up every request for seconds. So a call does what fits into a few milliseconds, the rest is done between
+requests, and whoever touches a log that is not there yet gets it at once.
+
+A directory that carries another topic's id is a leftover of a topic of the same name. It is never used and
+never deleted: it is set aside under a name ending in `-stray`, with a warning.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from uuid import UUID
+
+from barnabas.base.config.log_config import LogConfig
+from barnabas.base.errors import KafkaError
+from barnabas.base.ids import TopicPartition
+from barnabas.storage.log import Log
+from barnabas.storage.logs import Logs
+
+logger = logging.getLogger("replication")
+
+_AT_ONCE_SECONDS = 0.02
+_PER_TURN_SECONDS = 0.003
+
+Schedule = Callable[[Callable[[], None]], object]
+
+
+class HostedLogs:
+    def __init__(
+        self, logs: Logs, config_of: Callable[[str], LogConfig], schedule: Schedule | None = None
+    ) -> None:
+        """`schedule` runs a function a little later, on the loop; without it nothing is put off."""
+        self._logs: Logs = logs
+        self._config_of: Callable[[str], LogConfig] = config_of
+        self._schedule: Schedule | None = schedule
+        self._is_scheduled: bool = False
+        self._wanted: dict[TopicPartition, UUID] = {}
+        self._unwanted: dict[TopicPartition, None] = {}
+
+    def get(self, name: TopicPartition, topic_id: UUID) -> Log:
+        """The partition's log, opened or made if need be; raises StorageError when its disk has failed."""
+        if name in self._unwanted:
+            self._delete(name)
+        log = self._logs.get(name)
+        if log is not None and log.topic_id not in (None, topic_id):
+            logger.warning("%s was left by another topic of that name: set aside, not used", log.directory)
+            self._logs.set_aside_log(name)
+            log = None
+        self._wanted.pop(name, None)
+        if log is None:
+            return self._logs.create(name, topic_id, self._config_of(name.topic))
+        if log.topic_id is None:
+            log.assign_topic_id(topic_id)
+        return log
+
+    def want(self, name: TopicPartition, topic_id: UUID) -> None:
+        """There shall be a log; `settle` makes it."""
+        if name not in self._logs or name in self._unwanted:
+            self._wanted[name] = topic_id
+
+    def drop(self, name: TopicPartition) -> None:
+        """There shall be no log; `settle` removes it."""
+        self._wanted.pop(name, None)
+        if name in self._logs:
+            self._unwanted[name] = None
+
+    def settle(self) -> None:
+        """Do what is wanted: now what is quick, the rest between requests."""
+        self._work(_AT_ONCE_SECONDS)
+
+    def finish_deletions(self) -> None:
+        """The broker stops: deleted topics must not be there when it comes back."""
+        self._wanted.clear()
+        while self._unwanted:
+            self._delete(next(iter(self._unwanted)))
+
+    def _work(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while self._unwanted or self._wanted:
+            if self._schedule is not None and time.monotonic() > deadline:
+                if not self._is_scheduled:
+                    self._is_scheduled = True
+                    self._schedule(self._continue)
+                return
+            if self._unwanted:
+                self._delete(next(iter(self._unwanted)))
+            else:
+                self._create(next(iter(self._wanted)))
+
+    def _continue(self) -> None:
+        self._is_scheduled = False
+        self._work(_PER_TURN_SECONDS)
+
+    def _create(self, name: TopicPartition) -> None:
+        try:
+            self.get(name, self._wanted.pop(name))
+        except KafkaError as error:
+            # The partition answers with a storage error until its directory is back.
+            logger.error("Cannot create the log of %s: %s", name, error.message)
+
+    def _delete(self, name: TopicPartition) -> None:
+        del self._unwanted[name]
+        try:
+            self._logs.delete(name)
+        except KafkaError as error:
+            logger.error("Cannot delete the log of %s: %s", name, error.message)

@@ -1,0 +1,251 @@
+"""The documentation against the code: examples run, tables are complete, links lead somewhere."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from barnabas.base.config.broker_keys import BROKER_KEYS
+from barnabas.base.config.topic_keys import TOPIC_KEYS
+from barnabas.cli.main import _parser
+from barnabas.cli.server_start import _parse
+from barnabas.handlers.registry import APIS, Api
+from barnabas.testing import Broker
+
+_ROOT = Path(__file__).parents[3]
+_PAGES = sorted(
+    [*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")], key=lambda path: path.relative_to(_ROOT)
+)
+_EXAMPLES = ("README.md", "docs/testing.md")
+_ADDRESS = "127.0.0.1:9092"
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CLIENTS = ("confluent_kafka", "kafka", "aiokafka")
+
+
+class Block(NamedTuple):
+    page: str
+    line: int
+    language: str
+    text: str
+    output: str | None
+    """What a `text` block right behind a Python block says it prints."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.page}:{self.line}"
+
+    @property
+    def is_suite(self) -> bool:
+        return self.language == "python" and re.search(r"^def test_", self.text, re.MULTILINE) is not None
+
+
+def _blocks(page: str) -> Iterator[Block]:
+    source = (_ROOT / page).read_text()
+    fences = list(_FENCE.finditer(source))
+    for number, fence in enumerate(fences):
+        following = fences[number + 1] if number + 1 < len(fences) else None
+        output = None
+        if following is not None and following[1] == "text":
+            between = source[fence.end() : following.start()]
+            output = following[2] if not between.strip() else None
+        yield Block(page, source.count("\n", 0, fence.start()) + 2, fence[1], fence[2], output)
+
+
+_BLOCKS = [block for page in _EXAMPLES for block in _blocks(page)]
+_SUITES = [block for block in _BLOCKS if block.is_suite]
+_SCRIPTS = [block for block in _BLOCKS if block.language == "python" and not block.is_suite]
+_COMMANDS = [
+    (block.name, line)
+    for block in _BLOCKS
+    if block.language == "sh"
+    for line in block.text.splitlines()
+    if line
+]
+
+
+def _named(blocks: list[Block]) -> list[object]:
+    """Each block as a parameter that needs the clients it imports."""
+    return [pytest.param(block, id=block.name, marks=pytest.mark.needs(*_needs(block))) for block in blocks]
+
+
+def _needs(block: Block) -> list[str]:
+    return [name for name in _CLIENTS if re.search(rf"^from {name} import", block.text, re.MULTILINE)]
+
+
+# Examples
+
+
+@pytest.mark.parametrize("block", _named(_SCRIPTS))
+def test_script_runs_and_prints_what_the_page_says(
+    block: Block, kafka_broker: Broker, tmp_path: Path
+) -> None:
+    script = tmp_path / "example.py"
+    script.write_text(block.text.replace(_ADDRESS, kafka_broker.bootstrap_servers))
+    run = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert run.returncode == 0, run.stderr
+    if block.output is not None:
+        assert run.stdout == block.output
+
+
+@pytest.mark.parametrize("block", _named(_SUITES))
+def test_suite_passes(block: Block, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(block.text)
+    wanted = len(re.findall(r"^def test_", block.text, re.MULTILINE))
+    pytester.runpytest_subprocess(
+        "-p", "no:randomly", "-p", "no:cacheprovider", "--strict-markers"
+    ).assert_outcomes(passed=wanted)
+
+
+def test_ini_options_of_the_page_are_known(pytester: pytest.Pytester) -> None:
+    (ini,) = [block for block in _BLOCKS if block.language == "toml"]
+    pytester.makepyprojecttoml(ini.text)
+    pytester.makepyfile("def test_topics(kafka_broker):\n    assert 'process' in repr(kafka_broker)\n")
+    pytester.runpytest_subprocess("-p", "no:randomly", "--strict-config").assert_outcomes(passed=1)
+
+
+@pytest.mark.needs("kcat")
+def test_kcat_commands_run(kafka_broker: Broker) -> None:
+    commands = [line for _, line in _COMMANDS if "kcat" in line]
+    assert commands
+    printed = [_shell(line.replace(_ADDRESS, kafka_broker.bootstrap_servers)) for line in commands]
+    assert "hello\n" in printed
+    assert any(kafka_broker.bootstrap_servers in text for text in printed)
+
+
+def _shell(command: str) -> str:
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, f"{command}: {run.stderr}"
+    return run.stdout
+
+
+@pytest.mark.parametrize(("where", "command"), _COMMANDS)
+def test_command_exists_as_it_is_written(where: str, command: str) -> None:
+    words = shlex.split(command, comments=True)
+    match words[0]:
+        case "make":
+            targets = re.findall(r"^([a-z]+):", (_ROOT / "Makefile").read_text(), re.MULTILINE)
+            assert set(words[1:]) <= set(targets)
+        case "barnabas":
+            _parser().parse_args(words[1:])
+        case "kafka-server-start":
+            _parse(words[1:])
+        case "pip" | "echo" | "kcat" | "kafka-server-stop":
+            pass
+        case unknown:
+            pytest.fail(f"{where}: nobody checks {unknown}")
+    for word in words:
+        if word.startswith("config/"):
+            assert (_ROOT / word).is_file()
+
+
+# Tables
+
+
+def test_table_of_apis_is_the_registry() -> None:
+    expected = [_row(api) for api in APIS.values()]
+    rows = _rows(_section("docs/compatibility.md", "APIs served"))
+    assert [row[:3] for row in rows] == expected
+
+
+def _row(api: Api) -> list[str]:
+    versions = (
+        str(api.min_version) if api.min_version == api.max_version else f"{api.min_version}-{api.max_version}"
+    )
+    return [str(api.key), api.name, versions]
+
+
+def _rows(text: str) -> list[list[str]]:
+    """The cells of each row of the tables in `text`, without heads and rules."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    rule = next(number for number, line in enumerate(lines) if set(line) <= set("|-: "))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[rule + 1 :]]
+
+
+def _section(page: str, title: str) -> str:
+    """A page from one heading to the next of the same or a higher level."""
+    source = (_ROOT / page).read_text()
+    found = re.search(rf"^(#+) {re.escape(title)}$", source, re.MULTILINE)
+    assert found is not None, f"{page} has no section {title!r}"
+    rest = source[found.end() :]
+    end = re.search(rf"^#{{1,{len(found[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def test_configuration_keys_of_the_page_exist() -> None:
+    text = _section("docs/compatibility.md", "Configuration")
+    named = {name for name in re.findall(r"`([a-z0-9]+(?:\.[a-z0-9]+)+)`", text) if not name.endswith(".md")}
+    assert len(named) > 50
+    assert named <= BROKER_KEYS.keys() | TOPIC_KEYS.keys()
+
+
+def test_file_map_names_every_file_and_no_other() -> None:
+    text = _section("docs/architecture.md", "File map")
+    named: set[str] = set()
+    for row in _rows_of_all_tables(text):
+        named.update(re.findall(r"`([a-z_/*]+(?:\.py|/))`", row[0]))
+    sources = _ROOT / "src" / "barnabas"
+    present = {str(path.relative_to(sources)) for path in sources.rglob("*.py") if path.name != "__init__.py"}
+    covered = {file for file in present if any(_is_named(file, name) for name in named)}
+    unused = {name for name in named if not any(_is_named(file, name) for file in present)}
+    assert (present - covered, unused) == (set(), set())
+
+
+def _is_named(file: str, name: str) -> bool:
+    return file == name or (name.endswith("/") and file.startswith(name))
+
+
+def _rows_of_all_tables(text: str) -> Iterator[list[str]]:
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        yield from _rows(table)
+
+
+# Links
+
+
+@pytest.mark.parametrize("page", [str(path.relative_to(_ROOT)) for path in _PAGES])
+def test_links_resolve(page: str) -> None:
+    source = _FENCE.sub("", (_ROOT / page).read_text())
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", source):
+        if re.match(r"https?://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (_ROOT / page).parent / path if path else _ROOT / page
+        if not file.exists() or (anchor and anchor not in _anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """Headings as GitHub names them."""
+    titles = re.findall(r"^#+ (.+)$", _FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_decision_is_listed() -> None:
+    directory = _ROOT / "docs" / "decisions"
+    listed = set(re.findall(r"\]\((\d{4}-[a-z0-9-]+\.md)\)", (directory / "README.md").read_text()))
+    assert listed == {path.name for path in directory.glob("[0-9]*.md")}
+
+
+def test_readme_has_room_for_the_measurements() -> None:
+    lines = (_ROOT / "README.md").read_text().splitlines()
+    assert lines.index("<!-- bench:begin -->") < lines.index("<!-- bench:end -->")
+
+
+@pytest.mark.parametrize("page", [str(path.relative_to(_ROOT)) for path in _PAGES])
+def test_page_names_no_path_of_a_machine(page: str) -> None:
+    assert (
+        re.findall(
+            rf"/(?:home|root|Users|tmp|work)/[\w.-]+|{re.escape(os.sep)}mnt/", (_ROOT / page).read_text()
+        )
+        == []
+    )
