@@ -27,7 +27,7 @@ from barnabas.network.responses import Parts, Pending
 from barnabas.replication.fetch_sessions import PartitionKey, Resolved
 from barnabas.replication.parked_fetch import ParkedFetch
 from barnabas.replication.partition import READ_COMMITTED, Partition, ReadResult
-from barnabas.storage.page_cache import is_cached, warm
+from barnabas.storage.page_cache import is_cached, read_cached, warm
 from barnabas.wire.fetch import (
     FIRST_WITH_ENDPOINTS,
     FIRST_WITH_TOPIC_IDS,
@@ -37,12 +37,15 @@ from barnabas.wire.fetch import (
     TopicResult,
     encode_fetch_response,
     parse_fetch,
+    size_of,
 )
 from barnabas.wire.header import RequestHeader
 from barnabas.wire.primitives import NodeEndpoint
 
 logger = logging.getLogger("requests")
 
+# A range this small is read: one copy costs less than the calls that send it from the file.
+_READ_UP_TO = 32 * 1024
 _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
@@ -129,8 +132,9 @@ class _Fetch:
         for key, wanted in self._resolved.partitions:
             result = self._read_partition(key, wanted, left)
             if result.records is not None:
-                self._total += result.records.size
-                left -= result.records.size
+                size = size_of(result.records)
+                self._total += size
+                left -= size
             topic = topics.get(key[:2])
             if topic is None:
                 topic = topics[key[:2]] = TopicResult(key.name, key.topic_id, [])
@@ -159,11 +163,14 @@ class _Fetch:
             return self._failure(wanted.partition, partition, error)
 
     def _result_of(self, partition: Partition, wanted: FetchPartition, found: ReadResult) -> PartitionResult:
-        records, aborted = None, None
+        records: FileRange | bytearray | None = None
+        aborted = None
         # A slice of no bytes: there was no room left for its first batch.
         readable = found.records if found.records is not None and found.records.size else None
         if readable is not None:
             records = FileRange(readable.file, readable.position, readable.size)
+            if records.size <= _READ_UP_TO:
+                records = read_cached(records) or records
         if self._request.isolation_level == READ_COMMITTED:
             aborted = [] if readable is None else partition.aborted_in(readable)
         return PartitionResult(

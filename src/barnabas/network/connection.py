@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from barnabas.base.ranges import FileRange
-from barnabas.network.framing import LENGTH_SIZE, BadFrame, FrameReader
+from barnabas.network.framing import LENGTH_SIZE, BadFrame, FrameBuffers, FrameReader
 from barnabas.network.responses import Part, Parts, Pending, ResponseQueue
 
 logger = logging.getLogger("network")
@@ -28,8 +28,12 @@ RECEIVE_BUFFER_SIZE = 256 * 1024
 UNSENT_LIMIT = 1024 * 1024
 # Bytes read ahead while the connection is held back; reading on is how a hang-up is noticed.
 BACKLOG_LIMIT = 64 * 1024
-# Small answers to pipelined requests leave in one call; joining them is cheaper than a vector of buffers.
-_JOIN_LIMIT = 16 * 1024
+# Up to here joining small answers is cheaper than a vector of buffers; beyond, records would be copied.
+_JOIN_LIMIT = 4 * 1024
+_MAX_VECTORS = 256
+# Seconds of requests of one connection after which the others have their turn.
+TURN = 0.02
+_MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)
 _SENDFILE_CHUNK = 4 * 1024 * 1024
 
 OnFrame = Callable[["Connection", memoryview], Parts | Pending | None]
@@ -75,6 +79,7 @@ class Connection:
         receive_buffer: memoryview,
         *,
         max_frame: int,
+        buffers: FrameBuffers | None = None,
         on_frame: OnFrame,
         on_closed: Callable[["Connection"], None],
     ) -> None:
@@ -89,7 +94,7 @@ class Connection:
         self.is_closed: bool = False
         self.last_active: float = loop.time()
 
-        self._reader: FrameReader = FrameReader(max_frame)
+        self._reader: FrameReader = FrameReader(max_frame, buffers)
         self._responses: ResponseQueue = ResponseQueue()
         self._out: deque[Part] = deque()
         self._unsent: int = 0
@@ -143,6 +148,7 @@ class Connection:
     def _dispatch_frames(self) -> None:
         """Dispatch what is complete and allowed, keep the rest, send what is ready."""
         reader, responses = self._reader, self._responses
+        end_of_turn = self._loop.time() + TURN
         self._dispatching = True
         try:
             while not self._must_wait():
@@ -160,6 +166,9 @@ class Connection:
                     responses.add_done(result)
                 else:
                     self._enqueue(result)
+                if self._loop.time() > end_of_turn:
+                    self._loop.call_soon(self._dispatch_backlog)
+                    break
         except BadFrame as error:
             self.close(str(error), is_fault=True)
         finally:
@@ -243,35 +252,44 @@ class Connection:
     def _send_queued(self) -> None:
         out = self._out
         while out:
-            if isinstance(out[0], FileRange):
-                self._send_range(out[0])
+            head = out[0]
+            if isinstance(head, FileRange):
+                self._send_range(head)
+                continue
+            if len(out) == 1:
+                count = self._socket.send(head)
             else:
-                buffer = self._take_buffers()
-                try:
-                    count = self._socket.send(buffer)
-                except OSError:
-                    out.appendleft(buffer)
-                    raise
-                self._unsent -= count
-                if count < len(buffer):
-                    out.appendleft(memoryview(buffer)[count:])
+                count = self._send_buffers()
+            self._sent_bytes(count)
 
-    def _take_buffers(self) -> bytes | bytearray | memoryview:
-        """The first buffer of the queue, joined with those after it while they are small."""
-        out = self._out
-        head = out.popleft()
-        assert not isinstance(head, FileRange)
-        if not out or isinstance(out[0], FileRange) or len(head) > _JOIN_LIMIT:
-            return head
-        joined, size = [head], len(head)
-        for following in out:
-            if isinstance(following, FileRange) or size > _JOIN_LIMIT:
+    def _send_buffers(self) -> int:
+        """One call for the buffers at the head of the queue."""
+        buffers: list[bytes | bytearray | memoryview] = []
+        size = flags = 0
+        for part in self._out:
+            if isinstance(part, FileRange):
+                # The kernel may keep these few bytes and send them together with the records.
+                flags = _MORE_FOLLOWS
                 break
-            joined.append(following)
-            size += len(following)
-        for _ in joined[1:]:
+            if len(buffers) == _MAX_VECTORS:
+                break
+            buffers.append(part)
+            size += len(part)
+        if size <= _JOIN_LIMIT:
+            return self._socket.send(b"".join(buffers), flags)
+        return self._socket.sendmsg(buffers, [], flags)
+
+    def _sent_bytes(self, count: int) -> None:
+        out = self._out
+        self._unsent -= count
+        while count:
+            head = out[0]
+            assert not isinstance(head, FileRange)
+            if count < len(head):
+                out[0] = memoryview(head)[count:]
+                return
+            count -= len(head)
             out.popleft()
-        return b"".join(joined)
 
     def _send_range(self, head: FileRange) -> None:
         count = os.sendfile(

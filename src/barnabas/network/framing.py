@@ -1,23 +1,56 @@
 """Cutting a stream of bytes into length-prefixed frames. No socket here.
 
 One receive buffer is shared by all connections: what a read brought is consumed at once. A frame that is
-torn at its end gets a buffer of exactly its own size, and the socket then writes straight into that. While
-frames are large the four bytes of length are read alone, so that no byte of a frame lands in the shared
-buffer first. An idle connection owns no buffer at all.
+torn at its end gets a buffer of its own, and the socket then writes straight into that. While frames are
+large the four bytes of length are read alone, so that no byte of a frame lands in the shared buffer first. An
+idle connection owns no buffer at all.
 """
 
+import mmap
 import struct
+from typing import TypeAlias
 
 _LENGTH = struct.Struct(">i")
 LENGTH_SIZE = _LENGTH.size
 # From here on an extra system call for the length is cheaper than copying the frame's beginning.
 LARGE_FRAME = 128 * 1024
 _SPARE_LIMIT = 4 * 1024 * 1024
+_SPARES = 4
+
+Buffer: TypeAlias = bytearray | mmap.mmap
 _NOTHING = memoryview(b"")
 
 
 class BadFrame(Exception):
     """The peer does not speak this protocol, or asks for more than is allowed: close the connection."""
+
+
+class FrameBuffers:
+    """Buffers for torn frames. Large ones are used again by whichever connection needs one next.
+
+    A large buffer is mapped, not allocated: its pages take no memory before bytes arrive in them, so a peer
+    that announces much and sends little gets address space only (a bytearray would be zeroed at once).
+    """
+
+    def __init__(self) -> None:
+        self._spares: list[mmap.mmap] = []
+
+    def take(self, size: int) -> Buffer:
+        """At least `size` bytes; raises BadFrame when the system has no room for them."""
+        if size < LARGE_FRAME:
+            return bytearray(size)
+        for number, spare in enumerate(self._spares):
+            if len(spare) >= size:
+                return self._spares.pop(number)
+        try:
+            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, MemoryError) as error:
+            raise BadFrame(f"no memory for a frame of {size} bytes: {error}") from error
+
+    def give_back(self, buffer: Buffer) -> None:
+        """Nobody looks at it any more."""
+        if isinstance(buffer, mmap.mmap) and len(buffer) <= _SPARE_LIMIT and len(self._spares) < _SPARES:
+            self._spares.append(buffer)
 
 
 class FrameReader:
@@ -28,26 +61,29 @@ class FrameReader:
     """
 
     __slots__ = (
+        "_buffers",
         "_end",
         "_filled",
         "_limit",
         "_position",
         "_size",
-        "_spare",
+        "_taken",
         "_torn",
         "_view",
         "expects_large",
     )
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, buffers: FrameBuffers | None = None) -> None:
         self._limit: int = limit
+        self._buffers: FrameBuffers = buffers or FrameBuffers()
         self._view: memoryview = _NOTHING
         self._position: int = 0
         self._end: int = 0
-        self._torn: bytearray | None = None
+        self._torn: Buffer | None = None
         self._size: int = 0
         self._filled: int = 0
-        self._spare: bytearray | None = None
+        self._taken: Buffer | None = None
+        """The buffer of the frame that was taken last."""
         self.expects_large: bool = False
 
     @property
@@ -90,6 +126,9 @@ class FrameReader:
 
     def detach(self) -> None:
         """Let go of the shared buffer: what is left of it becomes the connection's own."""
+        taken, self._taken = self._taken, None
+        if taken is not None:
+            self._buffers.give_back(taken)
         if self._position < self._end:
             rest = bytes(self._view[self._position : self._end])
             self._view, self._position, self._end = memoryview(rest), 0, len(rest)
@@ -97,10 +136,7 @@ class FrameReader:
             self._view, self._position, self._end = _NOTHING, 0, 0
 
     def _start_torn(self, begin: int, size: int) -> None:
-        # Zeroed pages cost nothing before they are written: a peer that announces much and sends
-        # little takes address space, not memory.
-        spare, self._spare = self._spare, None
-        self._torn = spare if spare is not None and len(spare) >= size else bytearray(size)
+        self._torn = self._buffers.take(size)
         self._size, self._filled = size, self._end - begin
         self._torn[: self._filled] = self._view[begin : self._end]
         self._position = self._end
@@ -112,8 +148,5 @@ class FrameReader:
         torn = self._torn
         assert torn is not None
         frame = memoryview(torn)[: self._size].toreadonly()
-        self._torn, self._filled = None, 0
-        # Fresh pages for every megabyte cost more than the copy they avoid: keep one buffer while
-        # large frames keep coming.
-        self._spare = torn if self.expects_large and len(torn) <= _SPARE_LIMIT else None
+        self._torn, self._filled, self._taken = None, 0, torn
         return frame

@@ -6,6 +6,7 @@ import socket
 from dataclasses import dataclass
 
 from barnabas.network.connection import RECEIVE_BUFFER_SIZE, Connection, OnFrame, Peer
+from barnabas.network.framing import FrameBuffers
 
 logger = logging.getLogger("network")
 
@@ -32,6 +33,7 @@ class Server:
         self._on_frame: OnFrame = on_frame
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._receive_buffer: memoryview = memoryview(bytearray(RECEIVE_BUFFER_SIZE))
+        self._frame_buffers: FrameBuffers = FrameBuffers()
         self._listening: dict[socket.socket, str] = {}
         self._idle_sweep: asyncio.TimerHandle | None = None
         self.connections: set[Connection] = set()
@@ -87,6 +89,7 @@ class Server:
             self._loop,
             self._receive_buffer,
             max_frame=self._options.max_frame,
+            buffers=self._frame_buffers,
             on_frame=self._on_frame,
             on_closed=self.connections.discard,
         )
@@ -123,7 +126,7 @@ class Server:
                 return
             # Shutdown only: waking a hundred times a second for at most `seconds` is simpler than
             # every connection reporting when it turns idle.
-            await asyncio.sleep(0.01)  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
     def close(self) -> None:
         self.stop_accepting()

@@ -129,7 +129,8 @@ class Partition:
         if self.leader_id != self._broker_id:
             self.check_leader()
         log = self.log
-        if acks == ALL and len(self.isr) < log.config.min_insync_replicas:
+        # A topic cannot want more replicas in sync than it has (Kafka's effective min ISR).
+        if acks == ALL and len(self.isr) < min(log.config.min_insync_replicas, len(self.replicas)):
             raise NotEnoughReplicas(
                 f"{self.topic_partition} has {len(self.isr)} replicas in sync, "
                 f"min.insync.replicas asks for {log.config.min_insync_replicas}"

@@ -46,7 +46,7 @@ def find_batch(file: LogFile, position: int, end: int, offset: int) -> BatchPosi
         relative = position - chunk_start
         if relative + locator_size > len(chunk):
             chunk = file.read_at(position, min(read_size, end - position))
-            chunk_start, relative, read_size = position, 0, _NEXT_READ
+            chunk_start, relative = position, 0
             if len(chunk) < locator_size:
                 break
         base_offset, length, delta = unpack(chunk, relative)
@@ -55,6 +55,8 @@ def find_batch(file: LogFile, position: int, end: int, offset: int) -> BatchPosi
         if length < MINIMUM_LENGTH:
             raise CorruptMessage(f"batch length {length} at {position} of {file.path}")
         position += length + LOG_OVERHEAD
+        # Past a large batch there is nothing to read but the next header.
+        read_size = _NEXT_READ if length < _FIRST_READ else _FIRST_READ
     return None
 
 

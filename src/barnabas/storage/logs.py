@@ -105,7 +105,8 @@ class Logs:
             except OSError as error:
                 directory.fail(error)
         if not any(directory.is_online for directory in self.directories):
-            raise LogDirectoryError("none of the log directories can be used")
+            reasons = "; ".join(f"{directory.path}: {directory.error}" for directory in self.directories)
+            raise LogDirectoryError(f"none of the log directories can be used: {reasons}")
 
     def _claim(self, directory: LogDirectory) -> None:
         directory.claim(self._settings.node_id, self.cluster_id)

@@ -28,6 +28,18 @@ def is_cached(wanted: FileRange) -> bool:
     return True
 
 
+def read_cached(wanted: FileRange) -> bytearray | None:
+    """The bytes of a range if they are in the page cache, in one call; None if they are not, or not all."""
+    if _NOWAIT is None:
+        return None
+    buffer = bytearray(wanted.size)
+    try:
+        count = os.preadv(wanted.file.fd, [buffer], wanted.position, _NOWAIT)
+    except OSError:
+        return None
+    return buffer if count == wanted.size else None
+
+
 def warm(ranges: Sequence[FileRange]) -> None:
     """Bring ranges into the page cache. Blocks: for threads."""
     buffer = [memoryview(bytearray(_CHUNK))]

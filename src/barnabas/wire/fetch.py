@@ -74,6 +74,13 @@ class Sized(Protocol):
     def size(self) -> int: ...
 
 
+Records = bytes | bytearray | Sized
+
+
+def size_of(records: Records) -> int:
+    return len(records) if isinstance(records, bytes | bytearray) else records.size
+
+
 class PartitionResult(NamedTuple):
     partition: int
     error_code: int = 0
@@ -81,7 +88,7 @@ class PartitionResult(NamedTuple):
     last_stable_offset: int = -1
     log_start_offset: int = -1
     aborted: Sequence[tuple[int, int]] | None = None
-    records: Sized | None = None
+    records: Records | None = None
     leader: LeaderHint | None = None
     diverging: tuple[int, int] | None = None
     """Epoch and end offset where the follower's log leaves the leader's (KIP-595)."""
@@ -189,7 +196,7 @@ def encode_fetch_response(
             if result.records is not None:
                 parts.append(pending)
                 parts.append(result.records)
-                total += len(pending) + result.records.size
+                total += len(pending) + size_of(result.records)
                 pending = bytearray()
             if flexible:
                 pending += _partition_tags(result)
@@ -207,7 +214,7 @@ def encode_fetch_response(
 def _flexible_partition(version: int, result: PartitionResult) -> bytes:
     """Everything up to the records themselves."""
     head = _V5.pack(*result[:5])
-    records = write_unsigned_varint(result.records.size + 1) if result.records is not None else b"\x01"
+    records = write_unsigned_varint(size_of(result.records) + 1) if result.records is not None else b"\x01"
     if result.aborted is None:
         return head + b"\x00" + _NO_PREFERRED_REPLICA + records
     aborted = b"".join(_ABORTED.pack(*each) + b"\x00" for each in result.aborted)
@@ -233,5 +240,5 @@ def _legacy_partition(version: int, result: PartitionResult) -> bytes:
     else:
         aborted = INT32.pack(len(result.aborted)) + b"".join(_ABORTED.pack(*each) for each in result.aborted)
     preferred = _NO_PREFERRED_REPLICA if version >= 11 else b""
-    records = INT32.pack(result.records.size if result.records is not None else 0)
+    records = INT32.pack(size_of(result.records) if result.records is not None else 0)
     return head + aborted + preferred + records

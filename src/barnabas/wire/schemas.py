@@ -23,7 +23,7 @@ from kio.serial.errors import SerialError
 
 from barnabas.base.errors import InvalidRequest
 from barnabas.wire import metadata
-from barnabas.wire.nulls import null_check
+from barnabas.wire.lengths import length_check
 from barnabas.wire.reply import Reply
 from barnabas.wire.upgrades import UPGRADES
 
@@ -50,7 +50,6 @@ class RequestSchema(NamedTuple):
     read: Callable[[Any, int], tuple[Any, int]]
     has_header_tags: bool
     upgrade: Callable[[Any], Any] | None
-    check_nulls: Callable[[Any], None] | None
 
 
 class ResponseSchema(NamedTuple):
@@ -70,7 +69,18 @@ def request_schema(api_key: int, version: int, newest: int) -> RequestSchema:
         renamed = UPGRADES.get(api_key)
         upgrade = to_newest if renamed is None else _with_renamed(to_newest, renamed)
     has_tags = entity.__header_schema__.__version__ >= 2
-    return RequestSchema(entity_reader(entity), has_tags, upgrade, null_check(entity))
+    return RequestSchema(_guarded(entity), has_tags, upgrade)
+
+
+def _guarded(entity: type) -> Callable[[Any, int], tuple[Any, int]]:
+    check = length_check(entity)
+    read: Callable[[Any, int], tuple[Any, int]] = entity_reader(entity)
+
+    def checked_read(buffer: memoryview, position: int) -> tuple[Any, int]:
+        check(buffer, position)
+        return read(buffer, position)
+
+    return checked_read
 
 
 def parse_request(
@@ -83,8 +93,6 @@ def parse_request(
     schema = request_schema(api_key, version, newest)
     try:
         raw, _ = schema.read(buffer, position)
-        if schema.check_nulls is not None:
-            schema.check_nulls(raw)
     except (SerialError, ValueError, OverflowError, KeyError) as error:  # KeyError: a tag kio does not know
         raise InvalidRequest(f"malformed request: {type(error).__name__}: {error}") from error
     return (raw if schema.upgrade is None else schema.upgrade(raw)), raw

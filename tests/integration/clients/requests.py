@@ -1,5 +1,6 @@
 """The requests that the raw tests send, with everything but the point of the test filled in."""
 
+import struct
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 from tests.integration.clients.messages import now_ms
 from tests.integration.clients.raw import RawClient
 
+from barnabas.records.batch import iter_headers
 from barnabas.records.builder import build_batch
-from barnabas.records.record import Record
+from barnabas.records.record import Record, decode_records
 
 PRODUCE_BY_NAME = 9
 FETCH_BY_NAME = 12
@@ -113,3 +115,23 @@ def end_offset(client: RawClient, topic: str, partition: int = 0) -> int:
     assert found.error_code == 0
     offset: int = found.offset
     return offset
+
+
+def values_in(records: bytes | None) -> list[bytes | None]:
+    """The values of all records of these batches."""
+    stored = records or b""
+    found: list[bytes | None] = []
+    for position, header in iter_headers(stored):
+        found += [record.value for record in decode_records(stored[position : position + header.size])]
+    return found
+
+
+def whole_batches(records: bytes) -> bytes:
+    """Without a batch that was cut off at the end, as a client leaves it out."""
+    position = 0
+    while position + 12 <= len(records):
+        (size,) = struct.unpack_from(">i", records, position + 8)
+        if position + 12 + size > len(records):
+            break
+        position += 12 + size
+    return records[:position]

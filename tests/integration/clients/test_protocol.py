@@ -2,13 +2,12 @@
 
 import struct
 import time
-import uuid
 from collections.abc import Iterator
 
 import pytest
 from kio.schema.errors import ErrorCode
 from tests.integration.clients.conftest import OTHER_BROKER
-from tests.integration.clients.messages import PATIENCE
+from tests.integration.clients.messages import PATIENCE, now_ms
 from tests.integration.clients.raw import RawClient, encode, frame
 from tests.integration.clients.requests import (
     EARLIEST,
@@ -24,11 +23,11 @@ from tests.integration.clients.requests import (
     list_offset,
     produce,
     produce_fields,
-    topic_id,
+    values_in,
+    whole_batches,
 )
 
 from barnabas.records.batch import iter_headers
-from barnabas.records.record import decode_records
 from barnabas.testing import Broker
 
 ours_only = pytest.mark.skipif(OTHER_BROKER is not None, reason="a documented difference to Apache Kafka")
@@ -44,13 +43,6 @@ def client(kafka_broker: Broker) -> Iterator[RawClient]:
 def other(kafka_broker: Broker) -> Iterator[RawClient]:
     with RawClient(kafka_broker.port) as connected:
         yield connected
-
-
-def _values(records: bytes | None) -> list[bytes | None]:
-    found: list[bytes | None] = []
-    for position, header in iter_headers(records or b""):
-        found += [each.value for each in decode_records((records or b"")[position : position + header.size])]
-    return found
 
 
 # --- order and acknowledgement ---------------------------------------------------------------------------
@@ -79,7 +71,7 @@ def test_many_pipelined_produces_keep_their_order(client: RawClient, kafka_topic
         (answer,) = client.receive("produce", PRODUCE_BY_NAME, number + 1).responses[0].partition_responses
         assert (answer.error_code, answer.base_offset) == (0, number)
     fetched = fetch(client, kafka_topic, 0)
-    assert _values(fetched.records) == [b"%d" % number for number in range(count)]
+    assert values_in(fetched.records) == [b"%d" % number for number in range(count)]
 
 
 @pytest.mark.parametrize("acks", [1, -1])
@@ -137,7 +129,7 @@ def test_fetch_is_woken_by_a_produce(client: RawClient, other: RawClient, kafka_
     waiting = client.send("fetch", FETCH_BY_NAME, **fetch_fields(kafka_topic, [(0, 0)], max_wait=60_000))
     produce(other, kafka_topic, batch(b"news"))
     fetched = client.receive("fetch", FETCH_BY_NAME, waiting).responses[0].partitions[0]
-    assert _values(fetched.records) == [b"news"]
+    assert values_in(fetched.records) == [b"news"]
 
 
 def test_fetch_waits_until_min_bytes_are_there(client: RawClient, other: RawClient, kafka_topic: str) -> None:
@@ -157,7 +149,7 @@ def test_fetch_with_too_few_bytes_answers_what_there_is_after_max_wait(
     started = time.monotonic()
     fetched = fetch(client, kafka_topic, 0, max_wait=150, min_bytes=100_000)
     assert time.monotonic() - started >= 0.149
-    assert _values(fetched.records) == [b"little"]
+    assert values_in(fetched.records) == [b"little"]
 
 
 @pytest.mark.kafka_topic(partitions=2)
@@ -180,7 +172,7 @@ def test_first_batch_is_returned_whole_when_it_exceeds_the_limits(
     produce(client, kafka_topic, small)
     for limits in ({"max_bytes": 1}, {"partition_max_bytes": 1}, {"max_bytes": 0, "partition_max_bytes": 0}):
         fetched = fetch(client, kafka_topic, 0, **limits)
-        assert _values(fetched.records) == [b"x" * 50_000]
+        assert values_in(fetched.records) == [b"x" * 50_000]
 
 
 @pytest.mark.kafka_topic(partitions=3)
@@ -196,7 +188,7 @@ def test_only_the_first_partition_may_exceed_the_limit(client: RawClient, kafka_
 def test_batch_with_the_asked_offset_is_returned_whole(client: RawClient, kafka_topic: str) -> None:
     produce(client, kafka_topic, batch(*(b"%d" % number for number in range(10)), compression=2))
     fetched = fetch(client, kafka_topic, 7)
-    assert _values(fetched.records) == [b"%d" % number for number in range(10)]
+    assert values_in(fetched.records) == [b"%d" % number for number in range(10)]
     assert (fetched.high_watermark, fetched.last_stable_offset, fetched.log_start_offset) == (10, 10, 0)
 
 
@@ -232,7 +224,7 @@ def test_session_tells_only_what_changed(client: RawClient, kafka_topic: str) ->
         answer = fetch_all(client, kafka_topic, offsets, **session, **options)
         assert (answer.error_code, answer.session_id) == (0, full.session_id)
         return [
-            (each.partition_index, len(_values(each.records)))
+            (each.partition_index, len(values_in(each.records)))
             for topic in answer.responses
             for each in topic.partitions
         ]
@@ -261,79 +253,6 @@ def test_session_ends_when_the_client_says_so(client: RawClient, kafka_topic: st
     assert (closing.error_code, closing.session_id) == (0, 0)
     answer = fetch_all(client, kafka_topic, [], session_id=session_id, session_epoch=1)
     assert answer.error_code == ErrorCode.fetch_session_id_not_found
-
-
-# --- versions --------------------------------------------------------------------------------------------
-
-
-def _ranges(client: RawClient) -> dict[int, tuple[int, int]]:
-    answer = client.call("api_versions", 3, client_software_name="raw", client_software_version="1")
-    return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
-
-
-@pytest.mark.parametrize("version", range(5))
-def test_api_versions_names_itself_in_every_version(client: RawClient, version: int) -> None:
-    software = {"client_software_name": "raw", "client_software_version": "1"}
-    answer = client.call("api_versions", version, **software)
-    assert answer.error_code == 0
-    assert {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys} == _ranges(client)
-    assert {0, 1, 2, 3, 18, 19, 20, 21, 22, 23, 32, 33, 35, 37, 44, 60, 61, 75} <= _ranges(client).keys()
-
-
-def test_api_versions_of_the_future_is_answered_in_version_0(client: RawClient) -> None:
-    no_tags = b"\x00"
-    client.send_bytes(frame(struct.pack(">hhih", 18, 99, 7, -1) + no_tags + b"words of the future"))
-    answer = client.receive("api_versions", 0, 7)
-    assert answer.error_code == ErrorCode.unsupported_version
-    (own,) = answer.api_keys
-    assert (own.api_key, own.min_version, own.max_version) == (18, 0, 4)
-    assert _ranges(client)
-
-
-@pytest.mark.parametrize("version", range(3, 14))
-def test_produce_in_every_version(client: RawClient, kafka_topic: str, version: int) -> None:
-    number = topic_id(client, kafka_topic)
-    answer = produce(client, kafka_topic, batch(b"v%d" % version), version=version, number=number)
-    assert (answer.error_code, answer.base_offset) == (0, 0)
-    assert _values(fetch(client, kafka_topic, 0).records) == [b"v%d" % version]
-
-
-@pytest.mark.parametrize("version", range(4, 19))
-def test_fetch_in_every_version(client: RawClient, kafka_topic: str, version: int) -> None:
-    produce(client, kafka_topic, batch(b"a", b"b"))
-    number = topic_id(client, kafka_topic)
-    fetched = fetch(client, kafka_topic, 1, version=version, number=number)
-    assert (fetched.error_code, fetched.high_watermark) == (0, 2)
-    assert _values(fetched.records) == [b"a", b"b"]
-
-
-def test_topic_id_of_nobody(client: RawClient, kafka_topic: str) -> None:
-    nobody = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
-    answer = produce(client, kafka_topic, batch(b"a"), version=13, number=nobody)
-    assert answer.error_code == ErrorCode.unknown_topic_id
-    fetched = fetch(client, kafka_topic, 0, version=17, number=nobody)
-    assert fetched.error_code == ErrorCode.unknown_topic_id
-
-
-@pytest.mark.parametrize("version", range(14))
-def test_metadata_in_every_version(
-    client: RawClient, kafka_topic: str, kafka_broker: Broker, version: int
-) -> None:
-    answer = client.call(
-        "metadata",
-        version,
-        topics=[{"name": kafka_topic, "topic_id": None}],
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
-    )
-    (broker,) = answer.brokers
-    assert (broker.host, broker.port) == ("127.0.0.1", kafka_broker.port)
-    (topic,) = answer.topics
-    (partition,) = topic.partitions
-    assert (topic.name, topic.error_code) == (kafka_topic, 0)
-    assert partition.leader_id == broker.node_id
-    assert partition.isr_nodes == partition.replica_nodes == (broker.node_id,)
 
 
 # --- offsets ---------------------------------------------------------------------------------------------
@@ -432,3 +351,60 @@ def test_request_arrives_byte_by_byte(client: RawClient, kafka_topic: str) -> No
     for byte in frame(encode("metadata", 1, 42, topics=[{"name": kafka_topic}])):
         client.send_bytes(bytes([byte]))
     assert client.receive("metadata", 1, 42).topics[0].name == kafka_topic
+
+
+# --- what the topic asks for -----------------------------------------------------------------------------
+
+
+@pytest.mark.kafka_topic(config={"compression.type": "gzip"})
+@pytest.mark.parametrize("codec", range(5))
+def test_topic_with_a_codec_stores_only_that(client: RawClient, kafka_topic: str, codec: int) -> None:
+    values = [b"%d" % number * 50 for number in range(20)]
+    produce(client, kafka_topic, batch(*values, compression=codec))
+    stored = fetch(client, kafka_topic, 0).records
+    ((_, header),) = iter_headers(stored)
+    assert (header.compression, header.record_count) == (1, 20)
+    assert values_in(stored) == values
+
+
+@pytest.mark.kafka_topic(config={"compression.type": "uncompressed"})
+def test_topic_can_ask_for_no_codec(client: RawClient, kafka_topic: str) -> None:
+    produce(client, kafka_topic, batch(b"a", b"b", compression=3))
+    ((_, header),) = iter_headers(fetch(client, kafka_topic, 0).records)
+    assert header.compression == 0
+
+
+@pytest.mark.kafka_topic(config={"message.timestamp.type": "LogAppendTime"})
+def test_log_append_time_is_told_to_producer_and_reader(client: RawClient, kafka_topic: str) -> None:
+    before = now_ms()
+    answer = produce(client, kafka_topic, batch(b"a", b"b", timestamp=1000, compression=2))
+    appended = int(answer.log_append_time.timestamp() * 1000)
+    assert before <= appended <= now_ms()
+    ((_, header),) = iter_headers(fetch(client, kafka_topic, 0).records)
+    assert (header.timestamp_type, header.max_timestamp) == (1, appended)
+    assert list_offset(client, kafka_topic, appended).offset == 0
+
+
+@pytest.mark.kafka_topic(config={"min.insync.replicas": 2})
+@pytest.mark.parametrize("acks", [1, -1])
+def test_no_more_replicas_are_wanted_than_the_topic_has(
+    client: RawClient, kafka_topic: str, acks: int
+) -> None:
+    assert produce(client, kafka_topic, batch(b"a"), acks=acks).error_code == 0
+
+
+@pytest.mark.kafka_topic(config={"segment.bytes": 1 << 20})
+def test_whole_log_of_several_segments_is_read_in_small_bites(client: RawClient, kafka_topic: str) -> None:
+    values = [b"%d" % number * 2000 for number in range(600)]
+    for value in values:
+        client.send("produce", PRODUCE_BY_NAME, **produce_fields(kafka_topic, batch(value)))
+    for _ in values:
+        client.receive("produce", PRODUCE_BY_NAME)
+    offset, received = 0, list[bytes | None]()
+    while offset < len(values):
+        records = fetch(client, kafka_topic, offset, partition_max_bytes=50_000).records
+        assert records
+        whole = whole_batches(records)
+        received += values_in(whole)
+        offset += sum(header.record_count for _, header in iter_headers(whole))
+    assert received == values
