@@ -14,7 +14,12 @@ from pathlib import Path
 
 import pytest
 
-_PROGRAMS = {"kcat": "kcat", "java": "default-jre-headless", "javac": "default-jdk-headless", "strace": "strace"}
+_PROGRAMS = {
+    "kcat": "kcat",
+    "java": "default-jre-headless",
+    "javac": "default-jdk-headless",
+    "strace": "strace",
+}
 _MAVEN = "https://repo1.maven.org/maven2/org/apache/kafka/kafka_2.13/4.3.1/kafka_2.13-4.3.1.pom"
 _unmet: defaultdict[str, list[str]] = defaultdict(list)
 

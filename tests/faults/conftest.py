@@ -3,7 +3,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-
 from tests.faults.served import Served
 
 Serve = Callable[..., Served]

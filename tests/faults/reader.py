@@ -3,11 +3,11 @@
 import random
 
 from kio.schema.errors import ErrorCode
+from tests.integration.clients.raw import RawClient
+from tests.integration.clients.requests import EARLIEST, LATEST, fetch, list_offset
 
 from barnabas.records.batch import crc_is_valid, iter_headers
 from barnabas.records.record import Record, decode_records
-from tests.integration.clients.raw import RawClient
-from tests.integration.clients.requests import EARLIEST, LATEST, fetch, list_offset
 
 
 def bounds(client: RawClient, topic: str) -> tuple[int, int]:
@@ -41,7 +41,9 @@ def read_all(client: RawClient, topic: str, start: int | None = None) -> list[Re
     return records
 
 
-def check_lookups(client: RawClient, topic: str, records: list[Record], rng: random.Random, count: int) -> None:
+def check_lookups(
+    client: RawClient, topic: str, records: list[Record], rng: random.Random, count: int
+) -> None:
     """Some offsets are looked up, by offset and by time; the batch with the offset must come first."""
     for record in rng.sample(records, min(count, len(records))):
         answer = fetch(client, topic, record.offset, partition_max_bytes=1)

@@ -11,14 +11,14 @@ from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
-
-from barnabas.base.ids import encode_uuid
 from tests.faults.conftest import Serve
 from tests.faults.reader import check_lookups, read_all
 from tests.faults.served import Served
 from tests.faults.test_crash import create_topic
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, produce
+
+from barnabas.base.ids import encode_uuid
 
 _RECORDS = 200
 

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.faults.conftest import Serve
 from tests.faults.reader import bounds, check_lookups, read_all
 from tests.faults.served import Served

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from kio.schema.errors import ErrorCode
-
-from barnabas.testing.admin import Admin
 from tests.faults.conftest import Serve
 from tests.faults.reader import read_all
 from tests.faults.served import Served
 from tests.faults.test_crash import create_topic
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, fetch, produce
+
+from barnabas.testing.admin import Admin
 
 _SMALL_DISK = 4 << 20
 

@@ -12,7 +12,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-
 from tests.faults.served import PATIENCE, Served
 from tests.faults.test_crash import create_topic
 from tests.faults.valid_requests import refused_batch, valid_requests

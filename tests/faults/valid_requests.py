@@ -10,13 +10,13 @@ from datetime import timedelta
 from typing import Any
 
 from kio.index import load_request_schema
+from tests.fakes.node import entity
+from tests.integration.clients.raw import frame
+from tests.strategies.entities import entity_in, is_array, written
 
 from barnabas.handlers.registry import APIS
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
-from tests.fakes.node import entity
-from tests.strategies.entities import entity_in, is_array, written
-from tests.integration.clients.raw import frame
 
 _HARMLESS = {"validate_only": True, "allow_auto_topic_creation": False, "acks": -1}
 

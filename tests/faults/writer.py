@@ -10,12 +10,12 @@ from collections import deque
 from contextlib import suppress
 
 from kio.schema.errors import ErrorCode
-
-from barnabas.records.builder import build_batch
-from barnabas.records.record import Record
 from tests.faults.served import PATIENCE
 from tests.integration.clients.raw import RawClient, decode, encode, frame
 from tests.integration.clients.requests import PRODUCE_BY_NAME, produce_fields
+
+from barnabas.records.builder import build_batch
+from barnabas.records.record import Record
 
 IN_FLIGHT = 1
 """The broker remembers five batches of a producer; one is left for good measure."""

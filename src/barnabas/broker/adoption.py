@@ -1,8 +1,8 @@
 """`barnabas adopt`: topics found in a log directory enter the metadata store, under their own ids.
 
 Of the log directory only files are read. Kafka keeps topic configurations elsewhere, so adopted topics have
-the broker's defaults, except the internal ones, whose configuration is known. New leader epochs start above the
-ones in the logs, new producer ids above those in the snapshots.
+the broker's defaults, except the internal ones, whose configuration is known. New leader epochs start above
+the ones in the logs, new producer ids above those in the snapshots.
 """
 
 from collections.abc import Iterable

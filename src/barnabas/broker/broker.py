@@ -1,7 +1,7 @@
 """One broker: every part built and joined here, started in order, stopped in reverse.
 
-Start: bind the listeners, open the metadata store, claim the log directories and recover what an unclean stop left,
-register, take over the topics, accept connections.
+Start: bind the listeners, open the metadata store, claim the log directories and recover what an unclean
+stop left, register, take over the topics, accept connections.
 Stop: stop accepting, answer what is under way, close connections, flush and close the logs, write the
 checkpoints and the clean-shutdown marker, end the store's session (which unregisters the broker).
 """
@@ -88,7 +88,7 @@ class Broker:
         await self._open_logs()
         self._build_handlers()
         await self._join_cluster()
-        self._partitions.follow(self._cluster.image)
+        self._partitions.follow(self._cluster.image, is_new=False)
         self._report_strays()
         self._housekeeping.start()
         self._server.start()
@@ -173,7 +173,9 @@ class Broker:
             return self._cluster.image.partition(*name) is not None
 
         for path in self._logs.strays(is_known):
-            logger.warning("%s belongs to no topic and is left alone; `barnabas adopt` would register it", path)
+            logger.warning(
+                "%s belongs to no topic and is left alone; `barnabas adopt` would register it", path
+            )
 
     # --- at work --------------------------------------------------------------------------------------
 

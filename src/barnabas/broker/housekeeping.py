@@ -40,9 +40,7 @@ class Housekeeping:
     async def stop(self) -> None:
         await self._periodic.stop()
 
-    def _every(
-        self, key: str, job: Callable[[], Awaitable[None]], first_after: float | None = None
-    ) -> None:
+    def _every(self, key: str, job: Callable[[], Awaitable[None]], first_after: float | None = None) -> None:
         def interval() -> float:
             value = self._context.config.get(key)
             assert isinstance(value, int)
@@ -99,5 +97,6 @@ async def _in_steps(logs: Sequence[Log], job: Callable[[Log], object]) -> None:
 def _delete_old_segments(log: Log) -> None:
     count = log.delete_old_segments()
     if count:
-        logger.info("Deleted %d segments of %s, it starts at %d", count, log.topic_partition, log.log_start_offset)
-
+        logger.info(
+            "Deleted %d segments of %s, it starts at %d", count, log.topic_partition, log.log_start_offset
+        )

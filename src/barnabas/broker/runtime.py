@@ -11,7 +11,6 @@ from contextlib import suppress
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.broker.broker import Broker
 
-
 logger = logging.getLogger("broker")
 
 

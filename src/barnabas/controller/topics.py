@@ -308,9 +308,7 @@ class TopicAdmin:
     def _refresh_unknown(self, names: Iterable[str]) -> None:
         """What another process has written a moment ago may not be in the image yet; the store decides."""
         known = self._cluster.image.topics
-        unknown = [
-            paths.topic(name) for name in names if name not in known and is_legal_topic_name(name)
-        ]
+        unknown = [paths.topic(name) for name in names if name not in known and is_legal_topic_name(name)]
         if unknown:
             self._cluster.refresh(unknown)
 

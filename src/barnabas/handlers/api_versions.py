@@ -19,7 +19,8 @@ def handle(context: Context, request: Request) -> Reply:
     if request.version >= 3:
         body = request.body
         if not (
-            _SOFTWARE.fullmatch(body.client_software_name) and _SOFTWARE.fullmatch(body.client_software_version)
+            _SOFTWARE.fullmatch(body.client_software_name)
+            and _SOFTWARE.fullmatch(body.client_software_version)
         ):
             return Reply(error_code=ErrorCode.invalid_request)
     return Reply(error_code=ErrorCode.none, api_keys=_keys())

@@ -4,8 +4,8 @@ Counts of -1 stand for the broker's defaults (KIP-464), or for the given assignm
 the answer tells partitions, replication factor and the whole configuration of the new topic. KIP-516
 (version 7): its id. A name given twice is INVALID_REQUEST; with `validate_only` nothing is created.
 
-Deviation: `timeout` is read and not used: the topic is in the store and on this broker's disk when the
-answer leaves.
+Deviation: `timeout` is read and not used: the topic is in the store when the answer leaves, and its
+partitions can be used. (Directories of a topic with very many partitions may still be being made.)
 """
 
 from collections.abc import Mapping

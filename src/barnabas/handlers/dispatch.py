@@ -97,9 +97,7 @@ class Dispatcher:
             return [_encoded(request, reply)]
         return self._later(connection, request, reply)
 
-    def _later(
-        self, connection: Connection, request: Request, work: Coroutine[Any, Any, Reply]
-    ) -> Pending:
+    def _later(self, connection: Connection, request: Request, work: Coroutine[Any, Any, Reply]) -> Pending:
         pending = Pending()
 
         async def finish() -> None:

@@ -3,8 +3,8 @@
 Long poll: the answer waits until `min_bytes` are readable or `max_wait` is over. The first batch is returned
 whole even when it is larger than every limit, and the batch that holds the asked offset is returned whole:
 the client skips what it did not ask for. Record bytes are file ranges, sent by the connection with
-`sendfile`. KIPs: 74 (response limit), 98 (aborted transactions), 227 (sessions), 320 (leader epochs), 516 (topic
-ids, v13), 595 (diverging epochs), 951 (leader hints, v16).
+`sendfile`; small ones are read. KIPs: 74 (response limit), 98 (aborted transactions), 227 (sessions), 320
+(leader epochs), 516 (topic ids, v13), 595 (diverging epochs), 951 (leader hints, v16).
 
 Deviation: `rack_id` (KIP-392, fetch from the closest replica) is read and not used: there is one replica.
 """
@@ -200,7 +200,7 @@ class _Fetch:
         self._has_error = True
         code, _ = error_of(error)
         if not isinstance(error, KafkaError):
-            logger.exception("Read of partition %s failed", number, exc_info=error)
+            logger.error("Read of partition %s failed", number, exc_info=error)
         leader = hint_for(partition) if partition is not None and code in _ERRORS_WITH_A_HINT else None
         return PartitionResult(number, code, leader=leader)
 

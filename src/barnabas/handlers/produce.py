@@ -2,7 +2,7 @@
 
 acks=0 is never answered (a failed one closes the connection, so that the client notices), acks=1 as soon as
 the leader's log has the batch, acks=all when every in-sync replica has it. Where the topic asks for a flush
-(`flush.messages`, `flush.ms`), the answer waits for the disk. KIPs: 98 (idempotence), 467 (record errors),
+(`flush.messages`), the answer waits for the disk. KIPs: 98 (idempotence), 467 (record errors),
 516 (topic ids, v13), 951 (leader hints, v10). A topic that does not exist is created when
 `auto.create.topics.enable` says so; Apache Kafka does that from Metadata only.
 
@@ -136,7 +136,7 @@ class _Append:
         code, message = error_of(error)
         self.failed = message
         if not isinstance(error, KafkaError):
-            logger.exception("Append to partition %s failed", number, exc_info=error)
+            logger.error("Append to partition %s failed", number, exc_info=error)
         leader = None
         if partition is not None and code in _ERRORS_WITH_A_HINT:
             leader = hint_for(partition)
@@ -206,7 +206,9 @@ class _Acknowledgement:
 
     def _finish(self) -> None:
         self._timer.cancel()
-        self.pending.complete([_encode(self._context, self._header, self._results, self._has_failed, self._peer)])
+        self.pending.complete(
+            [_encode(self._context, self._header, self._results, self._has_failed, self._peer)]
+        )
 
     def _forget(self) -> None:
         self._timer.cancel()

@@ -78,6 +78,9 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             raise StoreError(
                 f"{path} has metadata format {file_format}, this version of Barnabas reads format {FORMAT}"
             )
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        if path.stat().st_size % page_size:
+            raise StoreError(f"metadata store {path} is damaged (its last page is not whole)")
         return True
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application_id or file_format or tables:

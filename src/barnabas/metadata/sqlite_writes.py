@@ -36,7 +36,9 @@ class Writer:
         self._owner: int = owner
         self._is_alive: Callable[[int], bool] = is_alive
         self._known_parents: set[str] = set()
-        (last,) = connection.execute("SELECT last_transaction FROM state").fetchone()
+        (last,) = connection.execute("SELECT last_transaction FROM state").fetchone() or (None,)
+        if last is None:
+            raise StoreError("the metadata store is damaged: it does not know its last transaction")
         self.transaction: int = last + 1
         self.has_changes: bool = False
         self.has_removals: bool = False

@@ -39,8 +39,10 @@ class Server:
         self.connections: set[Connection] = set()
 
     def bind(self, name: str, host: str | None, port: int) -> int:
-        """Bind a listener (port 0: any free one) without accepting yet; returns the port. May raise OSError."""
+        """Bind a listener (port 0: any free one) without accepting yet; its port. May raise OSError."""
         sock = _bound_socket(host, port)
+        if self._options.receive_buffer >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer)
         self._listening[sock] = name
         return int(sock.getsockname()[1])
 

@@ -147,7 +147,9 @@ class FetchSessions:
         wanted = [(key, cached.request) for key, cached in session.partitions.items()]
         return Resolved(ErrorCode.none, session, False, wanted)
 
-    def _open(self, wanted: list[tuple[PartitionKey, FetchPartition]], uses_topic_ids: bool) -> Session | None:
+    def _open(
+        self, wanted: list[tuple[PartitionKey, FetchPartition]], uses_topic_ids: bool
+    ) -> Session | None:
         if not wanted or not self._make_room(len(wanted)):
             return None
         session_id = secrets.randbelow(2**31 - 2) + 1
@@ -173,4 +175,3 @@ class FetchSessions:
             del self._sessions[smallest.id]
             return True
         return False
-

@@ -1,8 +1,11 @@
 """The logs that this broker's partitions need: there when touched, made and removed a few at a time.
 
-A new log costs a directory and two files, a deleted one a rename: a topic of thousands of partitions would hold
-up every request for seconds. So a call does what fits into a few milliseconds, the rest is done between
+A new log costs a directory and two files, a deleted one a rename: a topic of thousands of partitions would
+hold up every request for seconds. So a call does what fits into a few milliseconds, the rest is done between
 requests, and whoever touches a log that is not there yet gets it at once.
+
+A log that was there before and is not found while a log directory is offline is taken to be in that
+directory: it is not made anew elsewhere, where it would be empty, and in the way when the directory is back.
 
 A directory that carries another topic's id is a leftover of a topic of the same name. It is never used and
 never deleted: it is set aside under a name ending in `-stray`, with a warning.
@@ -14,7 +17,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from barnabas.base.config.log_config import LogConfig
-from barnabas.base.errors import KafkaError
+from barnabas.base.errors import KafkaError, StorageError
 from barnabas.base.ids import TopicPartition
 from barnabas.storage.log import Log
 from barnabas.storage.logs import Logs
@@ -38,6 +41,7 @@ class HostedLogs:
         self._is_scheduled: bool = False
         self._wanted: dict[TopicPartition, UUID] = {}
         self._unwanted: dict[TopicPartition, None] = {}
+        self._out_of_reach: set[TopicPartition] = set()
 
     def get(self, name: TopicPartition, topic_id: UUID) -> Log:
         """The partition's log, opened or made if need be; raises StorageError when its disk has failed."""
@@ -49,20 +53,27 @@ class HostedLogs:
             self._logs.set_aside_log(name)
             log = None
         self._wanted.pop(name, None)
+        if log is None and name in self._out_of_reach:
+            raise StorageError(f"{name} is not in any log directory that works; some are offline")
         if log is None:
             return self._logs.create(name, topic_id, self._config_of(name.topic))
         if log.topic_id is None:
             log.assign_topic_id(topic_id)
         return log
 
-    def want(self, name: TopicPartition, topic_id: UUID) -> None:
-        """There shall be a log; `settle` makes it."""
-        if name not in self._logs or name in self._unwanted:
+    def want(self, name: TopicPartition, topic_id: UUID, *, is_new: bool) -> None:
+        """There shall be a log; `settle` makes it. One that `is_new` cannot be in an offline directory."""
+        if name in self._logs and name not in self._unwanted:
+            return
+        if not is_new and any(not directory.is_online for directory in self._logs.directories):
+            self._out_of_reach.add(name)
+        else:
             self._wanted[name] = topic_id
 
     def drop(self, name: TopicPartition) -> None:
         """There shall be no log; `settle` removes it."""
         self._wanted.pop(name, None)
+        self._out_of_reach.discard(name)
         if name in self._logs:
             self._unwanted[name] = None
 

@@ -17,7 +17,6 @@ from barnabas.base.errors import (
     KafkaError,
     NotEnoughReplicas,
     NotLeaderOrFollower,
-    StorageError,
     UnknownLeaderEpoch,
 )
 from barnabas.base.ids import TopicPartition
@@ -74,7 +73,12 @@ class Partition:
     )
 
     def __init__(
-        self, topic_partition: TopicPartition, topic_id: UUID, broker_id: int, logs: HostedLogs, flusher: Flusher
+        self,
+        topic_partition: TopicPartition,
+        topic_id: UUID,
+        broker_id: int,
+        logs: HostedLogs,
+        flusher: Flusher,
     ) -> None:
         self.topic_partition: TopicPartition = topic_partition
         self.topic_id: UUID = topic_id

@@ -69,16 +69,16 @@ class Partitions:
 
     # --- following the cluster ----------------------------------------------------------------------
 
-    def follow(self, image: ClusterImage) -> None:
-        """Bring the whole table in line with `image`: at start, and when many topics changed."""
+    def follow(self, image: ClusterImage, *, is_new: bool = True) -> None:
+        """Bring the whole table in line with `image`; at the start, what is in it is not new."""
         for name in list(self._by_name):
             known = image.topics.get(name)
             if known is None or known.topic_id != self._by_name[name].topic_id:
                 self.remove_topic(name)
         for topic in image.topics.values():
-            self.follow_topic(topic)
+            self.follow_topic(topic, is_new=is_new)
 
-    def follow_topic(self, topic: TopicImage) -> None:
+    def follow_topic(self, topic: TopicImage, *, is_new: bool = True) -> None:
         """Create what is new, update leaders, in-sync replicas and epochs of what is known."""
         hosted = self._by_name.get(topic.name)
         if hosted is not None and hosted.topic_id != topic.topic_id:
@@ -93,10 +93,8 @@ class Partitions:
             partition = hosted.partitions.get(number)
             if partition is None:
                 name = TopicPartition(topic.name, number)
-                partition = Partition(
-                    name, topic.topic_id, self._broker_id, self._hosted_logs, self._flusher
-                )
-                self._hosted_logs.want(name, topic.topic_id)
+                partition = Partition(name, topic.topic_id, self._broker_id, self._hosted_logs, self._flusher)
+                self._hosted_logs.want(name, topic.topic_id, is_new=is_new)
                 hosted.partitions[number] = partition
             partition.follow(image)
         self._hosted_logs.settle()

@@ -4,7 +4,7 @@ Three walks: `find_batch` (offset -> position: the short scan behind the sparse 
 (headers only) and `VerifiedScan` (every byte, with CRC: what recovery trusts after a crash).
 """
 
-import zlib
+import binascii
 from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
@@ -82,7 +82,7 @@ def _is_old_message(chunk: memoryview) -> bool:
     """Whether a whole message of format v0 or v1 is there: offset, size, CRC-32 of the rest, magic, ..."""
     _, size, crc = _OLD_MESSAGE.unpack_from(chunk)
     message = chunk[LOG_OVERHEAD : LOG_OVERHEAD + size]
-    return bool(size >= _OLD_MINIMUM and len(message) == size and zlib.crc32(message[4:]) == crc)
+    return bool(size >= _OLD_MINIMUM and len(message) == size and binascii.crc32(message[4:]) == crc)
 
 
 class VerifiedScan:

@@ -58,9 +58,8 @@ def _as_printed(message: Message) -> Printed:
     return Printed(message.offset, message.timestamp, names, key, value)
 
 
-@pytest.fixture(scope="module")
-def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    directory = tmp_path_factory.mktemp("adopted")
+def _adopt(directory: Path) -> Broker:
+    """A broker, not started yet, on a copy of the log directory that was adopted as a user does it."""
     log_dir = directory / "kafka-logs"
     shutil.copytree(_GOLDEN / "log-dir", log_dir)
     command = [sys.executable, "-m", "barnabas", "adopt", str(log_dir)]
@@ -68,7 +67,13 @@ def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     assert done.returncode == 0, done.stderr
     assert "codecs: 5 partitions" in done.stdout
     # The records are from 2023: the usual week would be over.
-    with Broker(process=True, directory=directory, config={"log.retention.ms": -1}) as broker:
+    return Broker(process=True, directory=directory, config={"log.retention.ms": -1})
+
+
+@pytest.fixture(scope="module")
+def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Shared by the tests that only read."""
+    with _adopt(tmp_path_factory.mktemp("adopted")) as broker:
         yield broker
 
 
@@ -148,12 +153,13 @@ def test_times_are_found_with_kafkas_indexes(adopted: Broker, open_driver: OpenD
         assert driver.offset_for_time("rolled", 0, messages[index].timestamp) == first.offset
 
 
-def test_adopted_partition_goes_on_where_it_ended(adopted: Broker) -> None:
-    with RawClient(adopted.port) as client:
-        end = end_offset(client, "plain")
-        assert produce(client, "plain", batch(b"more")).base_offset == end
-        stored = fetch(client, "plain", end).records
-    adopted.restart()
-    with RawClient(adopted.port) as client:
-        assert fetch(client, "plain", end).records == stored
-        assert end_offset(client, "plain") == end + 1
+def test_adopted_partition_goes_on_where_it_ended(tmp_path: Path) -> None:
+    with _adopt(tmp_path) as broker:
+        with RawClient(broker.port) as client:
+            end = end_offset(client, "plain")
+            assert produce(client, "plain", batch(b"more")).base_offset == end
+            stored = fetch(client, "plain", end).records
+        broker.restart()
+        with RawClient(broker.port) as client:
+            assert fetch(client, "plain", end).records == stored
+            assert end_offset(client, "plain") == end + 1

@@ -196,4 +196,3 @@ def test_frames_larger_than_the_shared_buffer_arrive_whole() -> None:
         harness.close()
 
     run(scenario)
-

@@ -132,7 +132,7 @@ def assert_consistent(log: Log) -> None:
     batches = read_batches(log)
     expected = log.log_start_offset
     for header, _ in batches:
-        assert header.base_offset <= expected == header.base_offset or header.base_offset < expected
+        assert header.base_offset == expected or header.base_offset < log.log_start_offset == expected
         expected = header.next_offset
         assert log.leader_epochs.epoch_for_offset(header.base_offset) == header.partition_leader_epoch
     assert expected == log.log_end_offset

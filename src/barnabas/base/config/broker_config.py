@@ -192,6 +192,11 @@ class BrokerConfig:
             warnings.append(
                 "remote.log.storage.system.enable=true has no effect: there is no tiered storage here"
             )
+        if config.zookeeper_connect is not None:
+            warnings.append(
+                "zookeeper.connect has no effect yet: metadata is kept in the embedded store "
+                f"({config.metadata_store_path})"
+            )
         return config
 
     def with_dynamic(

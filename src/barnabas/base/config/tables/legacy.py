@@ -1,8 +1,7 @@
 """Broker keys that older Kafka releases knew and the configuration files of the ZooKeeper days still carry.
 
-They are read without a warning and described only when set. These have an effect: `zookeeper.connect`, the
-four host and port keys (the listener, when `listeners` is absent) and
-`log.message.timestamp.difference.max.ms`.
+They are described only when set. These have an effect: the four host and port keys (the listener,
+when `listeners` is absent) and `log.message.timestamp.difference.max.ms`.
 """
 
 from barnabas.base.config.keys import ConfigKey
