@@ -1,7 +1,7 @@
 """`barnabas serve` in a child process that a test may treat badly.
 
-The broker is the command a user runs, not the embedded one: its exit status and what it writes to stderr are part of what is
-promised. It keeps its port and its directory over restarts.
+The broker is the command a user runs, not the embedded one: its exit status and what it writes to stderr are
+part of what is promised. It keeps its port and its directory over restarts.
 """
 
 import os
@@ -11,7 +11,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -151,7 +152,7 @@ class Served:
 
 
 def free_port() -> int:
-    """Below the ports that the kernel gives to connecting sockets, so that none of them takes it meanwhile."""
+    """Below the ports that the kernel gives to connecting sockets: none of them takes it meanwhile."""
     low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     start = 10_000 + os.getpid() * 7 % 10_000
     for port in range(start, low):
@@ -160,3 +161,11 @@ def free_port() -> int:
             probe.bind(("127.0.0.1", port))
             return port
     raise OSError("no free port")
+
+
+def until(condition: Callable[[], bool], pause: float = 0.002) -> None:
+    """Wait for what another process does."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(pause)

@@ -1,10 +1,11 @@
 """Files that say nonsense: the broker recovers, or ends with one line and a status, never with a traceback.
 
-What is derived from the records (indexes, snapshots, checkpoints) is made anew. What only the file itself can tell
-(whose directory this is, which topics there are) stops the start.
+What is derived from the records (indexes, snapshots, checkpoints) is made anew. What only the file itself can
+tell (whose directory this is, which topics there are) stops the start.
 """
 
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
@@ -23,18 +24,26 @@ from barnabas.base.ids import encode_uuid
 _RECORDS = 200
 
 
+@pytest.fixture(scope="module")
+def left_behind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a clean stop left: topic `t` with 200 records in several segments, and `other`."""
+    directory = tmp_path_factory.mktemp("left")
+    with Served(directory).start() as broker:
+        create_topic(broker, "t", {"internal.segment.bytes": 3000, "index.interval.bytes": 200})
+        create_topic(broker, "other", {})
+        with RawClient(broker.port) as client:
+            for number in range(_RECORDS):
+                assert produce(client, "t", batch(b"%d" % number)).error_code == 0
+            assert produce(client, "other", batch(b"fine")).error_code == 0
+        broker.stop()
+    return directory / "logs"
+
+
 @pytest.fixture
-def stopped(serve: Serve) -> Served:
-    """A broker that has stopped cleanly: topic `t` with 200 records in many segments, and `other`."""
-    broker = serve().start()
-    create_topic(broker, "t", {"internal.segment.bytes": 3000, "index.interval.bytes": 200})
-    create_topic(broker, "other", {})
-    with RawClient(broker.port) as client:
-        for number in range(_RECORDS):
-            assert produce(client, "t", batch(b"%d" % number)).error_code == 0
-        assert produce(client, "other", batch(b"fine")).error_code == 0
-    broker.stop()
-    broker.forget_lines()
+def stopped(serve: Serve, left_behind: Path) -> Served:
+    """A broker that has not been started again yet."""
+    broker = serve()
+    shutil.copytree(left_behind, broker.log_dir)
     return broker
 
 
@@ -85,7 +94,7 @@ def test_files_that_are_derived_from_the_records_are_made_anew(
 @pytest.mark.parametrize(
     "name",
     ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint",
-     ".kafka_cleanshutdown", "t-0/leader-epoch-checkpoint"],
+     ".kafka_cleanshutdown"],
 )  # fmt: skip
 def test_checkpoints_are_made_anew_or_refused(
     stopped: Served, damage: Callable[[Path], None], name: str
@@ -99,6 +108,22 @@ def test_checkpoints_are_made_anew_or_refused(
         _assert_whole(stopped)
     else:
         _assert_refused(stopped, path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_unreadable_leader_epochs_are_made_anew_or_cost_one_partition(
+    stopped: Served, damage: Callable[[Path], None]
+) -> None:
+    path = stopped.log_dir / "t-0" / "leader-epoch-checkpoint"
+    damage(path)
+    stopped.start()
+    with RawClient(stopped.port) as client:
+        error = produce(client, "t", batch(b"next")).error_code
+        assert len(read_all(client, "other")) == 1
+    if error != 0:
+        assert error == ErrorCode.kafka_storage_error
+        assert any(path.name in line for line in stopped.warnings())
+    stopped.assert_no_traceback()
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -127,7 +152,7 @@ def _assert_refused(broker: Served, path: Path) -> None:
     assert broker.wait() == 1
     broker.assert_no_traceback()
     assert broker.lines[-1].startswith("barnabas: ")
-    assert any(path.name in line for line in broker.lines), broker.lines
+    assert any(str(path.parent) in line for line in broker.lines), broker.lines
 
 
 def test_directory_of_another_topic_is_not_taken_for_ours(stopped: Served) -> None:
@@ -149,7 +174,7 @@ def test_directory_of_another_topic_is_not_taken_for_ours(stopped: Served) -> No
 def test_garbage_in_the_middle_of_a_log_cuts_it_after_a_crash(stopped: Served) -> None:
     (stopped.log_dir / ".kafka_cleanshutdown").unlink()
     (stopped.log_dir / "recovery-point-offset-checkpoint").unlink()
-    path = sorted(stopped.log_dir.glob("t-0/*.log"))[5]
+    path = sorted(stopped.log_dir.glob("t-0/*.log"))[2]
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)

@@ -1,7 +1,7 @@
 """kill -9 under load, again and again: what was acknowledged is there, once and in order.
 
-The page cache outlives a process, so a kill may not lose an acknowledged record, flushed or not; losses of power are
-in test_power.py.
+The page cache outlives a process, so a kill may not lose an acknowledged record, flushed or not; losses of
+power are in test_power.py.
 """
 
 import random

@@ -4,12 +4,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.conftest import Serve
 from tests.faults.reader import read_all
-from tests.faults.served import Served
+from tests.faults.served import Served, until
 from tests.faults.test_crash import create_topic
 from tests.faults.writer import Writer
 from tests.integration.clients.raw import RawClient
@@ -26,7 +25,7 @@ def test_sigterm_under_load_stops_cleanly_and_the_next_start_scans_nothing(serve
         create_topic(broker, topic, config)
         writers.append(Writer(broker.port, topic))
         writers[-1].start()
-    _until(lambda: all(writer.acknowledged > 50 for writer in writers))
+    until(lambda: all(writer.acknowledged > 50 for writer in writers))
     broker.signal()
     assert broker.wait() == 0
     assert (broker.log_dir / _MARKER).exists()
@@ -49,7 +48,7 @@ def test_requests_under_way_are_answered_before_the_broker_goes(serve: Serve) ->
     with RawClient(broker.port) as client:
         # A long poll holds the answer of what was sent behind it back: both are under way.
         client.send("fetch", 12, **fetch_fields("t", [(0, 0)], max_wait=60_000))
-        _until(lambda: _is_connected(broker))
+        until(lambda: _is_connected(broker))
         begin = time.monotonic()
         broker.signal()
         answer = client.receive("fetch", 12)
@@ -66,7 +65,7 @@ def test_consumers_that_never_pause_do_not_hold_the_broker(serve: Serve) -> None
     writer.start()
     with RawClient(broker.port) as loris:
         loris.send_bytes(b"\x00\x00\x10\x00half a request")
-        _until(lambda: writer.acknowledged > 20)
+        until(lambda: writer.acknowledged > 20)
         begin = time.monotonic()
         broker.stop()
         assert time.monotonic() - begin < 4
@@ -81,7 +80,7 @@ def test_second_interrupt_stops_at_once_and_nothing_is_lost(serve: Serve) -> Non
         assert produce(client, "t", batch(b"kept")).error_code == 0
         stuck = _peer_that_never_reads(broker, client)
         broker.signal(signal.SIGINT)
-        _until(lambda: not _listens(broker))
+        until(lambda: not _listens(broker))
         broker.signal(signal.SIGINT)
         assert broker.wait() == 130
         stuck.__exit__(None, None, None)
@@ -99,7 +98,7 @@ def test_second_sigterm_changes_nothing(serve: Serve) -> None:
         produce(client, "t", batch(b"kept"))
         with _peer_that_never_reads(broker, client):
             broker.signal()
-            _until(lambda: not _listens(broker))
+            until(lambda: not _listens(broker))
             broker.signal()
             assert broker.wait() == 0
     assert (broker.log_dir / _MARKER).exists()
@@ -114,7 +113,7 @@ def test_sigterm_while_it_starts_is_a_clean_stop(serve: Serve) -> None:
     broker.kill()
     broker.forget_lines()
     broker.spawn()
-    _until(lambda: any("recovering" in line for line in broker.lines))
+    until(lambda: any("recovering" in line for line in broker.lines))
     broker.signal()
     assert broker.wait() == 0
     broker.assert_no_traceback()
@@ -133,13 +132,6 @@ def test_kafka_server_stop_stops_it_cleanly(serve: Serve) -> None:
 
 
 # --- what the tests wait for -----------------------------------------------------------------------------
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.002)
 
 
 def _listens(broker: Served) -> bool:

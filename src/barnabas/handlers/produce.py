@@ -55,26 +55,41 @@ _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader
 def handle_frame(
     context: Context, connection: Connection, header: RequestHeader, frame: memoryview, position: int
 ) -> Parts | Pending | None:
-    request = parse_produce(header.version, frame, position)
-    if header.version < FIRST_WITH_TOPIC_IDS:
-        missing = [each.name for each in request.topics if context.partitions.topic(each.name) is None]
-        if missing and any(may_create(context, name) for name in missing):
-            return _create_and_append(context, connection, header, request, missing)
-    return _append(context, connection, header, request)
+    version = header.version
+    request = parse_produce(version, frame, position)
+    hosted: list[HostedTopic | None]
+    if version >= FIRST_WITH_TOPIC_IDS:
+        hosted = [context.partitions.topic_by_id(topic.topic_id) for topic in request.topics]
+    else:
+        hosted = [context.partitions.topic(topic.name) for topic in request.topics]
+        if None in hosted:
+            missing = [
+                topic.name for topic, found in zip(request.topics, hosted, strict=True) if found is None
+            ]
+            if any(may_create(context, name) for name in missing):
+                return _create_and_append(context, connection, header, request, missing)
+    return _append(context, connection, header, request, hosted)
 
 
 def _append(
-    context: Context, connection: Connection, header: RequestHeader, request: ProduceRequest
+    context: Context,
+    connection: Connection,
+    header: RequestHeader,
+    request: ProduceRequest,
+    hosted: list[HostedTopic | None],
 ) -> Parts | Pending | None:
-    append = _Append(context, header.version, request)
-    results = [append.to_topic(topic) for topic in request.topics]
+    append = _Append(header.version, request.acks)
+    results = [
+        TopicResult(name, topic_id, [append.to_partition(found, *each) for each in partitions])
+        for (name, topic_id, partitions), found in zip(request.topics, hosted, strict=True)
+    ]
     if request.acks == 0:
         if append.failed is not None:
             connection.close(f"a Produce with acks=0 failed: {append.failed}", is_fault=True)
         return None
-    if not append.waiting:
-        return [_encode(context, header, results, append.failed is not None, connection.peer)]
-    return _Acknowledgement(context, connection.peer, header, request.timeout_ms, results, append).pending
+    if append.waiting:
+        return _Acknowledgement(context, connection.peer, header, request.timeout_ms, results, append).pending
+    return [_encode(context, header, results, append.failed is not None, connection.peer)]
 
 
 def _encode(
@@ -91,36 +106,31 @@ def _encode(
 class _Append:
     """The appends of one request; remembers what has to be waited for."""
 
-    __slots__ = ("_acks", "_context", "_version", "failed", "waiting")
+    __slots__ = ("_acks", "_allow_zstd", "_version", "failed", "waiting")
 
-    def __init__(self, context: Context, version: int, request: ProduceRequest) -> None:
-        self._context: Context = context
+    def __init__(self, version: int, acks: int) -> None:
         self._version: int = version
-        self._acks: int = request.acks
+        self._acks: int = acks
+        self._allow_zstd: bool = version >= _FIRST_WITH_ZSTD
         self.failed: str | None = None
         self.waiting: list[tuple[Partition, AppendInfo]] = []
 
-    def to_topic(self, topic: TopicRecords) -> TopicResult:
-        if self._version >= FIRST_WITH_TOPIC_IDS:
-            hosted = self._context.partitions.topic_by_id(topic.topic_id)
-        else:
-            hosted = self._context.partitions.topic(topic.name)
-        results = [self._to_partition(hosted, each) for each in topic.partitions]
-        return TopicResult(topic.name, topic.topic_id, results)
-
-    def _to_partition(self, hosted: HostedTopic | None, wanted: PartitionRecords) -> PartitionResult:
+    def to_partition(
+        self, hosted: HostedTopic | None, number: int, records: bytes | memoryview | None
+    ) -> PartitionResult:
         partition = None
         try:
-            partition = self._find(hosted, wanted.partition)
-            records = _checked(wanted)
-            info = partition.append(records, self._acks, allow_zstd=self._version >= _FIRST_WITH_ZSTD)
+            partition = self._find(hosted, number)
+            if records is None:
+                raise InvalidRecord("a partition without records")
+            if len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL:
+                raise InvalidTxnState("transactions are not served by this broker")
+            info = partition.append(records, self._acks, allow_zstd=self._allow_zstd)
             if self._acks and partition.must_wait(info):
                 self.waiting.append((partition, info))
-            return PartitionResult(
-                wanted.partition, 0, info.base_offset, info.log_append_time, info.log_start_offset
-            )
+            return PartitionResult(number, 0, info.base_offset, info.log_append_time, info.log_start_offset)
         except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
-            return self._failure(wanted.partition, partition, error)
+            return self._failure(number, partition, error)
 
     def _find(self, hosted: HostedTopic | None, number: int) -> Partition:
         if self._acks not in (-1, 0, 1):
@@ -142,15 +152,6 @@ class _Append:
             leader = hint_for(partition)
         record_errors = tuple(getattr(error, "record_errors", ()))
         return PartitionResult(number, code, -1, -1, -1, record_errors, message, leader)
-
-
-def _checked(wanted: PartitionRecords) -> bytes | memoryview:
-    records = wanted.records
-    if records is None:
-        raise InvalidRecord("a partition without records")
-    if len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL:
-        raise InvalidTxnState("transactions are not served by this broker")
-    return records
 
 
 class _Acknowledgement:
@@ -243,7 +244,8 @@ def _create_and_append(
         await create_missing(context, missing)
         if connection.is_closed:
             return
-        result = _append(context, connection, header, kept)
+        hosted = [context.partitions.topic(topic.name) for topic in kept.topics]
+        result = _append(context, connection, header, kept, hosted)
         if isinstance(result, Pending):
             inner = result
             inner.when_complete(lambda: pending.complete(inner.parts))

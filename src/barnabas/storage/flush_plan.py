@@ -38,6 +38,8 @@ class FlushPlan:
     """Truncations of the log so far: a plan from before one says nothing about what came after."""
     sealed: list[Segment] = field(default_factory=list)
     log_files: list[LogFile] = field(default_factory=list)
+    closed_files: list[Path] = field(default_factory=list)
+    """Logs that are synced by name, lest a flush opens more files than the broker may."""
     index_writes: list[IndexWrite] = field(default_factory=list)
     derived_files: list[Path] = field(default_factory=list)
     leader_epochs: bytes | None = None
@@ -63,6 +65,8 @@ class FlushPlan:
     def _sync(self) -> None:
         for file in self.log_files:
             file.sync()
+        for path in self.closed_files:
+            self.fs.sync_file(path)
         for write in self.index_writes:
             self.fs.write_bytes(write.segment.path(names.INDEX), write.index.encode(), sync=True)
             self.fs.write_bytes(write.segment.path(names.TIME_INDEX), write.time_index.encode(), sync=True)

@@ -61,7 +61,7 @@ class Flusher:
         """What makes everything durable; None if it is, or while another plan is out."""
         if self.is_flushing or not (
             log_end_offset > self.recovery_point
-            or self._was_recovered
+            or (self._was_recovered and log_end_offset > 0)
             or self._local.has_unsynced_segments
             or self._local.names_dirty
             or self._snapshots.unsynced
@@ -73,7 +73,10 @@ class Flusher:
     def _make_plan(self, up_to: int, segments: list[Segment]) -> FlushPlan:
         plan = FlushPlan(self._fs, self._local.directory, up_to, self._generation)
         for segment in segments:
-            plan.log_files.append(segment.file)
+            if segment.is_open:
+                plan.log_files.append(segment.file)
+            else:
+                plan.closed_files.append(segment.path(names.LOG))
             if segment is not self._local.active:
                 plan.sealed.append(segment)
                 if segment.index_on_disk:

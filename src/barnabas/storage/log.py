@@ -344,8 +344,10 @@ class Log(ReadableLog):
             except OSError as error:
                 raise self._failure("closing", error) from error
         self._local.close()
+        self.take_offline()
 
     def _write_down(self) -> None:
+        self._flusher.is_flushing = False  # a plan that is still out is made again, whatever becomes of it
         self.flush()
         fs, active = self._environment.fs, self._local.active
         has_records = self.log_end_offset > self.log_start_offset

@@ -213,7 +213,7 @@ class LogLoader:
             if segment in suspects:
                 break
             try:
-                segment.txn_index.check(segment.base_offset)
+                segment.txn_index.check()
             except CorruptIndex as error:
                 _logger.warning("recovering %s: %s", segment.path(names.LOG), error)
                 self._recover_segment(segment, segments, leader_epochs, snapshots)

@@ -10,7 +10,7 @@ written, then the marker: whoever finds the marker may believe all the rest.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,24 +25,16 @@ from barnabas.storage import names
 from barnabas.storage.checkpoints import CheckpointWrite
 from barnabas.storage.cold_log import ColdLog
 from barnabas.storage.deleted_files import DeletedFiles, DeletedSink, unlink_now
+from barnabas.storage.directory_description import DirectoryDescription as DirectoryDescription
+from barnabas.storage.directory_description import describe_directory
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
 from barnabas.storage.log_loader import create_log, open_log
+from barnabas.storage.log_table import LogTable
 from barnabas.storage.producer_state import DEFAULT_EXPIRATION_MS
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class DirectoryDescription:
-    """What DescribeLogDirs tells of a directory."""
-
-    path: Path
-    is_online: bool
-    total_bytes: int
-    usable_bytes: int
-    sizes: dict[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +81,8 @@ class Logs:
         self.directories: list[LogDirectory] = [
             LogDirectory(path, self._environment.fs, self._environment.clock) for path in paths
         ]
-        self._logs: dict[TopicPartition, Log] = {}
-        self._cold: dict[TopicPartition, ColdLog] = {}
-        self._roots: dict[TopicPartition, LogDirectory] = {}
+        self._table: LogTable = LogTable()
+        self._environments: dict[Path, LogEnvironment] = {}
 
     # ---- start
 
@@ -125,9 +116,9 @@ class Logs:
                 self.set_aside.append(directory.path / partition.name)
             else:
                 key = partition.topic_partition
-                if key in self._roots:
+                if key in self._table.roots:
                     raise LogDirectoryError(
-                        f"{key} is both in {self._roots[key].path} and in {directory.path}"
+                        f"{key} is both in {self._table.roots[key].path} and in {directory.path}"
                     )
                 found[key] = ColdLog(
                     directory,
@@ -136,8 +127,8 @@ class Logs:
                     log_starts.get(key, 0),
                     high_watermarks.get(key, 0),
                 )
-                self._roots[key] = directory
-        self._cold.update(found)
+                self._table.roots[key] = directory
+        self._table.cold.update(found)
         if not directory.was_clean and found:
             self._recover(directory, found)
 
@@ -154,7 +145,7 @@ class Logs:
         """A disk that fails takes its directory along; files that make no sense only their own log."""
         _logger.error("%s cannot be opened: %s", cold.directory, error)
         self.failed[key] = str(error)
-        self._cold.pop(key, None)
+        self._table.cold.pop(key, None)
         if isinstance(error, OSError) and error.errno is not None:
             cold.root.fail(error)
 
@@ -181,36 +172,39 @@ class Logs:
         )
 
     def _environment_of(self, directory: LogDirectory) -> LogEnvironment:
-        return replace(
-            self._environment,
-            on_failure=directory.fail,
-            on_truncated=lambda: self._write_recovery_points(directory),
-        )
+        environment = self._environments.get(directory.path)
+        if environment is None:
+            environment = self._environments[directory.path] = replace(
+                self._environment,
+                on_failure=directory.fail,
+                on_truncated=lambda: self._write_recovery_points(directory),
+            )
+        return environment
 
     def _adopt(self, key: TopicPartition, log: Log) -> Log:
-        cold = self._cold.pop(key)
+        cold = self._table.cold.pop(key)
         log.maybe_update_high_watermark(cold.high_watermark)
-        self._logs[key] = log
+        self._table.opened[key] = log
         return log
 
     # ---- lookup
 
     def __contains__(self, key: TopicPartition) -> bool:
-        return key in self._logs or key in self._cold
+        return key in self._table
 
     def __iter__(self) -> Iterator[TopicPartition]:
-        return iter([*self._logs, *self._cold])
+        return iter(self._table)
 
     def __len__(self) -> int:
-        return len(self._logs) + len(self._cold)
+        return len(self._table)
 
     def get(self, key: TopicPartition) -> Log | None:
         """The log, opened if need be; None if there is none. Raises `StorageError` if its disk failed."""
-        log = self._logs.get(key)
+        log = self._table.opened.get(key)
         return log if log is not None else self._open_cold(key)
 
     def _open_cold(self, key: TopicPartition) -> Log | None:
-        cold = self._cold.get(key)
+        cold = self._table.cold.get(key)
         if cold is None:
             if key in self.failed:
                 raise StorageError(f"{key} could not be opened: {self.failed[key]}")
@@ -225,14 +219,14 @@ class Logs:
 
     def opened(self) -> list[Log]:
         """The logs that are open: the only ones that can have anything to flush or expire."""
-        return list(self._logs.values())
+        return list(self._table.opened.values())
 
     def directory_of(self, key: TopicPartition) -> LogDirectory | None:
-        return self._roots.get(key)
+        return self._table.roots.get(key)
 
     def strays(self, is_known: Callable[[TopicPartition], bool]) -> list[Path]:
         """Directories of partitions that the metadata does not have here; they are left alone."""
-        return [self._roots[key].path / str(key) for key in self if not is_known(key)]
+        return [self._table.roots[key].path / str(key) for key in self if not is_known(key)]
 
     # ---- creation and deletion
 
@@ -251,26 +245,20 @@ class Logs:
         except OSError as error:
             directory.fail(error)
             raise StorageError(f"creating {key} failed: {error}") from error
-        self._logs[key] = log
-        self._roots[key] = directory
+        self._table.opened[key] = log
+        self._table.roots[key] = directory
         return log
 
     def _least_loaded(self) -> LogDirectory:
         online = [directory for directory in self.directories if directory.is_online]
         if not online:
             raise StorageError("all log directories are offline")
-        if len(online) == 1:
-            return online[0]
-        counts = {directory.path: 0 for directory in online}
-        for root in self._roots.values():
-            if root.path in counts:
-                counts[root.path] += 1
-        return min(online, key=lambda directory: counts[directory.path])
+        return self._table.least_loaded(online)
 
     def delete(self, key: TopicPartition) -> bool:
         """Remove a log; its files go to the sink for deleted files. False if there is none."""
-        log, cold = self._logs.pop(key, None), self._cold.pop(key, None)
-        root = self._roots.pop(key, None)
+        log, cold = self._table.opened.pop(key, None), self._table.cold.pop(key, None)
+        root = self._table.roots.pop(key, None)
         self.failed.pop(key, None)
         if log is not None and not log.is_offline:
             log.delete()
@@ -294,9 +282,9 @@ class Logs:
         try:
             self._environment.fs.rename(log.directory, stray)
         except OSError as error:
-            self._roots[key].fail(error)
+            self._table.roots[key].fail(error)
             raise StorageError(f"setting {key} aside failed: {error}") from error
-        del self._logs[key], self._roots[key]
+        del self._table.opened[key], self._table.roots[key]
         self.set_aside.append(stray)
 
     def _unlink_directory(self, path: Path, delay_ms: int) -> None:
@@ -306,14 +294,17 @@ class Logs:
 
     def recovery_point_writes(self) -> list[CheckpointWrite]:
         """What the recovery-point checkpoints should say now; to be run in a thread."""
-        return self._writes(self._recovery_point_write)
+        points = self._table.recovery_points
+        return self._prepare(lambda directory: directory.recovery_points.prepare(points(directory)))
 
     def log_start_writes(self) -> list[CheckpointWrite]:
         """The same for log start offsets, of logs that do not start with their first segment."""
-        return self._writes(self._log_start_write)
+        starts = self._table.log_start_offsets
+        return self._prepare(lambda directory: directory.log_start_offsets.prepare(starts(directory)))
 
     def high_watermark_writes(self) -> list[CheckpointWrite]:
-        return self._writes(self._high_watermark_write)
+        marks = self._table.high_watermarks
+        return self._prepare(lambda directory: directory.high_watermarks.prepare(marks(directory)))
 
     def checkpoint_failed(self, write: CheckpointWrite, error: OSError) -> None:
         """A write raised: its directory goes offline."""
@@ -329,39 +320,12 @@ class Logs:
             except OSError as error:
                 self.checkpoint_failed(write, error)
 
-    def _writes(self, prepare: Callable[[LogDirectory], CheckpointWrite | None]) -> list[CheckpointWrite]:
+    def _prepare(self, prepare: Callable[[LogDirectory], CheckpointWrite | None]) -> list[CheckpointWrite]:
         writes = [prepare(directory) for directory in self.directories if directory.is_online]
         return [write for write in writes if write is not None]
 
-    def _in(self, directory: LogDirectory) -> Iterable[tuple[TopicPartition, Log | ColdLog]]:
-        for key, root in self._roots.items():
-            if root is directory:
-                entry = self._logs.get(key) or self._cold.get(key)
-                if entry is not None:
-                    yield key, entry
-
-    def _recovery_point_write(self, directory: LogDirectory) -> CheckpointWrite | None:
-        return directory.recovery_points.prepare(
-            {key: entry.recovery_point for key, entry in self._in(directory)}
-        )
-
-    def _log_start_write(self, directory: LogDirectory) -> CheckpointWrite | None:
-        return directory.log_start_offsets.prepare(
-            {
-                key: entry.log_start_offset
-                for key, entry in self._in(directory)
-                if entry.log_start_offset
-                > (entry.segments.first.base_offset if isinstance(entry, Log) else 0)
-            }
-        )
-
-    def _high_watermark_write(self, directory: LogDirectory) -> CheckpointWrite | None:
-        return directory.high_watermarks.prepare(
-            {key: entry.high_watermark for key, entry in self._in(directory)}
-        )
-
     def _write_recovery_points(self, directory: LogDirectory) -> None:
-        write = self._recovery_point_write(directory)
+        write = directory.recovery_points.prepare(self._table.recovery_points(directory))
         if write is not None:
             write.run()
 
@@ -371,7 +335,7 @@ class Logs:
         """Logs that were never opened and have something to delete. Reads files only: for a thread."""
         now_ms = self._environment.clock.now_ms()
         found = []
-        for key, cold in list(self._cold.items()):
+        for key, cold in list(self._table.cold.items()):
             try:
                 if cold.has_old_segments(self._environment.fs, self._config_for(key.topic), now_ms):
                     found.append(key)
@@ -381,25 +345,12 @@ class Logs:
 
     def describe(self) -> list[DirectoryDescription]:
         """Sizes and free space per directory; reads the sizes of the files of unopened logs."""
-        return [self._describe(directory) for directory in self.directories]
-
-    def _describe(self, directory: LogDirectory) -> DirectoryDescription:
-        if not directory.is_online:
-            return DirectoryDescription(directory.path, False, -1, -1, {})
-        try:
-            usage = directory.disk_usage()
-            sizes = {
-                key: entry.size if isinstance(entry, Log) else entry.size(self._environment.fs)
-                for key, entry in self._in(directory)
-            }
-        except OSError as error:
-            directory.fail(error)
-            return DirectoryDescription(directory.path, False, -1, -1, {})
-        return DirectoryDescription(directory.path, True, usage.total_bytes, usage.usable_bytes, sizes)
+        fs = self._environment.fs
+        return [describe_directory(directory, self._table, fs) for directory in self.directories]
 
     def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
-        for key, log in self._logs.items():
-            if self._roots[key] is directory:
+        for key, log in self._table.opened.items():
+            if self._table.roots[key] is directory:
                 log.take_offline()
         self._on_offline(directory, error)
 
@@ -427,8 +378,8 @@ class Logs:
         self._release()
 
     def _release(self) -> None:
-        self._logs.clear()
-        self._cold.clear()
+        self._table.opened.clear()
+        self._table.cold.clear()
         for directory in self.directories:
             directory.release()
 

@@ -4,6 +4,7 @@
 bytes.
 """
 
+import functools
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,9 +163,11 @@ class ReadableLog:
         return StorageError(f"{action} {self.topic_partition} failed: {error}")
 
     def _refusal(self) -> StorageError:
-        return StorageError(f"the log directory of {self.topic_partition} is offline")
+        state = "is closed" if self.is_closed else "is in a log directory that is offline"
+        return StorageError(f"the log of {self.topic_partition} {state}")
 
 
+@functools.lru_cache(maxsize=256)
 def _policy_of(config: LogConfig) -> ValidationPolicy:
     return ValidationPolicy(
         compression_type=config.compression_type,

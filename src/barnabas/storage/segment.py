@@ -51,7 +51,7 @@ class Segment:
         """Index files may exist, whatever they hold; never of an active segment that differs from them."""
         self.is_synced: bool = True
         """False once the log or an index was written and not synced."""
-        self.txn_index: TxnIndex = TxnIndex(self.path(names.TXN_INDEX), fs, exists=has_txn_index)
+        self.txn_index: TxnIndex = TxnIndex(directory, base_offset, fs, exists=has_txn_index)
         self.tail: deque[BatchPosition] = deque(maxlen=_TAIL)
         self._fs: FileSystem = fs
         self._file: LogFile | None = None
@@ -125,6 +125,10 @@ class Segment:
             self._load_indexes()
         assert self._time_index is not None
         return self._time_index
+
+    @property
+    def is_open(self) -> bool:
+        return self._file is not None
 
     def release(self) -> None:
         """Let go of the file and of what can be read again."""

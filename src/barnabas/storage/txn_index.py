@@ -11,6 +11,7 @@ from pathlib import Path
 from struct import Struct
 
 from barnabas.base.filesystem import FileSystem
+from barnabas.storage import names
 from barnabas.storage.index_errors import CorruptIndex
 
 ENTRY = Struct(">hqqqq")
@@ -27,11 +28,16 @@ class AbortedTxn:
 
 
 class TxnIndex:
-    def __init__(self, path: Path, fs: FileSystem, *, exists: bool) -> None:
-        self.path: Path = path
+    def __init__(self, directory: Path, base_offset: int, fs: FileSystem, *, exists: bool) -> None:
+        self._directory: Path = directory
+        self._base_offset: int = base_offset
         self._fs: FileSystem = fs
         self._entries: list[AbortedTxn] | None = None if exists else []
         self.is_synced: bool = True
+
+    @property
+    def path(self) -> Path:
+        return self._directory / names.file_name(self._base_offset, names.TXN_INDEX)
 
     @property
     def entries(self) -> list[AbortedTxn]:
@@ -39,11 +45,11 @@ class TxnIndex:
             self._entries = decode(self._fs.read_bytes(self.path))
         return self._entries
 
-    def check(self, base_offset: int) -> None:
-        """Raise `CorruptIndex` unless every entry can belong to a segment that starts at `base_offset`."""
+    def check(self) -> None:
+        """Raise `CorruptIndex` unless every entry can belong to the segment."""
         for entry in self.entries:
-            if entry.last_offset < base_offset:
-                raise CorruptIndex(f"{entry} ends before the segment's base offset {base_offset}")
+            if entry.last_offset < self._base_offset:
+                raise CorruptIndex(f"{entry} ends before the segment's base offset {self._base_offset}")
 
     def append(self, entry: AbortedTxn) -> None:
         position = len(self.entries) * ENTRY_SIZE

@@ -7,7 +7,7 @@ from barnabas.storage.txn_index import AbortedTxn, TxnIndex, decode, encode
 
 FIRST = AbortedTxn(1, 4, 7, 8)
 SECOND = AbortedTxn(2, 5, 15, 16)
-PATH = ROOT / "x.txnindex"
+PATH = ROOT / "00000000000000000000.txnindex"
 
 
 @pytest.fixture
@@ -24,21 +24,21 @@ def test_an_entry_has_kafkas_34_bytes() -> None:
 
 
 def test_there_is_no_file_before_the_first_aborted_transaction(fs: FaultyFileSystem) -> None:
-    index = TxnIndex(PATH, fs, exists=False)
+    index = TxnIndex(ROOT, 0, fs, exists=False)
     assert index.entries == []
     index.truncate_to(0)
     assert not fs.exists(PATH)
 
 
 def test_entries_are_read_back(fs: FaultyFileSystem) -> None:
-    index = TxnIndex(PATH, fs, exists=False)
+    index = TxnIndex(ROOT, 0, fs, exists=False)
     index.append(FIRST)
     index.append(SECOND)
-    assert TxnIndex(PATH, fs, exists=True).entries == [FIRST, SECOND]
+    assert TxnIndex(ROOT, 0, fs, exists=True).entries == [FIRST, SECOND]
 
 
 def test_truncation_drops_transactions_that_ended_at_or_after_the_offset(fs: FaultyFileSystem) -> None:
-    index = TxnIndex(PATH, fs, exists=False)
+    index = TxnIndex(ROOT, 0, fs, exists=False)
     index.append(FIRST)
     index.append(SECOND)
     index.truncate_to(15)
@@ -49,7 +49,7 @@ def test_truncation_drops_transactions_that_ended_at_or_after_the_offset(fs: Fau
 def test_collect_finds_transactions_that_touch_the_range_and_says_when_that_is_all(
     fs: FaultyFileSystem,
 ) -> None:
-    index = TxnIndex(PATH, fs, exists=False)
+    index = TxnIndex(ROOT, 0, fs, exists=False)
     index.append(FIRST)
     index.append(SECOND)
     assert index.collect(0, 5) == ([FIRST], True)

@@ -1,0 +1,55 @@
+"""Which logs a broker has: opened ones, cold ones, and the directory of each."""
+
+from collections.abc import Iterable, Iterator
+
+from barnabas.base.ids import TopicPartition
+from barnabas.storage.cold_log import ColdLog
+from barnabas.storage.log import Log
+from barnabas.storage.log_directory import LogDirectory
+
+
+class LogTable:
+    def __init__(self) -> None:
+        self.opened: dict[TopicPartition, Log] = {}
+        self.cold: dict[TopicPartition, ColdLog] = {}
+        self.roots: dict[TopicPartition, LogDirectory] = {}
+
+    def __contains__(self, key: TopicPartition) -> bool:
+        return key in self.opened or key in self.cold
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter([*self.opened, *self.cold])
+
+    def __len__(self) -> int:
+        return len(self.opened) + len(self.cold)
+
+    def in_directory(self, directory: LogDirectory) -> Iterable[tuple[TopicPartition, Log | ColdLog]]:
+        for key, root in self.roots.items():
+            if root is directory:
+                entry = self.opened.get(key) or self.cold.get(key)
+                if entry is not None:
+                    yield key, entry
+
+    def least_loaded(self, directories: list[LogDirectory]) -> LogDirectory:
+        """The directory with the fewest logs, the first of equals."""
+        if len(directories) == 1:
+            return directories[0]
+        counts = {directory.path: 0 for directory in directories}
+        for root in self.roots.values():
+            if root.path in counts:
+                counts[root.path] += 1
+        return min(directories, key=lambda directory: counts[directory.path])
+
+    def recovery_points(self, directory: LogDirectory) -> dict[TopicPartition, int]:
+        return {key: entry.recovery_point for key, entry in self.in_directory(directory)}
+
+    def high_watermarks(self, directory: LogDirectory) -> dict[TopicPartition, int]:
+        return {key: entry.high_watermark for key, entry in self.in_directory(directory)}
+
+    def log_start_offsets(self, directory: LogDirectory) -> dict[TopicPartition, int]:
+        """Those that the first segment's name does not tell already."""
+        return {
+            key: entry.log_start_offset
+            for key, entry in self.in_directory(directory)
+            if entry.log_start_offset > (entry.segments.first.base_offset if isinstance(entry, Log) else 0)
+        }
