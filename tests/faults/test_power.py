@@ -1,6 +1,6 @@
 """The power goes: everything that was not synced is lost. What was acknowledged as flushed is there.
 
-The broker runs in this process on a file system that forgets; the protocol, the sockets and the threads are real.
+The broker runs in this process on a file system that forgets; protocol, sockets and threads are real.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A producer that never gives up: idempotent, several batches in flight, the same bytes again after a crash.
+"""A producer that never gives up: idempotent, the same bytes again after a crash.
 
 Values are numbered, so that a reader can tell what is missing, doubled or out of order.
 """
@@ -18,7 +18,8 @@ from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
 
 IN_FLIGHT = 1
-"""The broker remembers five batches of a producer; one is left for good measure."""
+"""As in Kafka, a snapshot of the producers' state keeps the last batch of each, and recovery takes one:
+after a crash only a repetition of the very last batch is recognised."""
 
 _AGAIN = (ErrorCode.not_leader_or_follower, ErrorCode.unknown_topic_or_partition)
 
@@ -28,7 +29,7 @@ def number_of(value: bytes) -> int:
 
 
 class Writer:
-    """Writes to one partition from its own thread. `acknowledged` batches of `per_batch` records each are safe."""
+    """Writes to one partition from its own thread; `acknowledged` batches of `per_batch` records are safe."""
 
     def __init__(self, port: int, topic: str, *, per_batch: int = 3, size: int = 60) -> None:
         self._port: int = port

@@ -51,6 +51,10 @@ class Dispatcher:
     def on_frame(self, connection: Connection, frame: memoryview) -> Parts | Pending | None:
         """Called by the connection for each request, in order."""
         try:
+            if connection.shortcut is not None:
+                answer = connection.shortcut(frame)
+                if answer is not None:
+                    return answer
             header = parse_header(frame)
             route = self._routes.get(header[:2])
             if route is None:

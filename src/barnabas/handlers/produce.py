@@ -26,6 +26,7 @@ from barnabas.base.errors import (
 from barnabas.handlers.auto_creation import create_missing, may_create
 from barnabas.handlers.context import Context
 from barnabas.handlers.leader_hints import endpoints_for, hint_for
+from barnabas.handlers.repeated_produce import Repetitions
 from barnabas.network.connection import Connection, Peer
 from barnabas.network.responses import Parts, Pending
 from barnabas.replication.partition import Partition
@@ -35,6 +36,7 @@ from barnabas.wire.header import RequestHeader
 from barnabas.wire.produce import (
     FIRST_WITH_LEADER_HINTS,
     FIRST_WITH_TOPIC_IDS,
+    FIRST_WITH_ZSTD,
     PartitionRecords,
     PartitionResult,
     ProduceRequest,
@@ -46,7 +48,6 @@ from barnabas.wire.produce import (
 
 logger = logging.getLogger("requests")
 
-_FIRST_WITH_ZSTD = 7
 _ATTRIBUTES_LOW_BYTE = 22
 _TRANSACTIONAL = 0x10
 _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
@@ -68,7 +69,10 @@ def handle_frame(
             ]
             if any(may_create(context, name) for name in missing):
                 return _create_and_append(context, connection, header, request, missing)
-    return _append(context, connection, header, request, hosted)
+    result = _append(context, connection, header, request, hosted)
+    if result is not None and len(hosted) == 1 and len(request.topics[0].partitions) == 1:
+        _remember(context, connection, header, request, hosted[0], frame)
+    return result
 
 
 def _append(
@@ -88,8 +92,59 @@ def _append(
             connection.close(f"a Produce with acks=0 failed: {append.failed}", is_fault=True)
         return None
     if append.waiting:
-        return _Acknowledgement(context, connection.peer, header, request.timeout_ms, results, append).pending
+        waiting, has_failed = append.waiting, append.failed is not None
+        acknowledgement = _Acknowledgement(context, connection.peer, header, results, waiting, has_failed)
+        return acknowledgement.start(request.timeout_ms)
     return [_encode(context, header, results, append.failed is not None, connection.peer)]
+
+
+def _remember(
+    context: Context,
+    connection: Connection,
+    header: RequestHeader,
+    request: ProduceRequest,
+    hosted: HostedTopic | None,
+    frame: memoryview,
+) -> None:
+    """The next request of this connection is likely the same with other records."""
+    number, records = request.topics[0].partitions[0]
+    partition = None if hosted is None else hosted.partitions.get(number)
+    if partition is None or records is None:
+        return
+    shortcut = connection.shortcut
+    if not isinstance(shortcut, _Shortcut):
+        shortcut = connection.shortcut = _Shortcut(context, connection)
+    shortcut.repetitions.remember(partition, header.version, request, frame, len(records))
+
+
+class _Shortcut:
+    """The shortcut of one connection."""
+
+    __slots__ = ("_connection", "_context", "repetitions")
+
+    def __init__(self, context: Context, connection: Connection) -> None:
+        self._context: Context = context
+        self._connection: Connection = connection
+        self.repetitions: Repetitions = Repetitions(context.partitions)
+
+    def __call__(self, frame: memoryview) -> Parts | Pending | None:
+        """Handle `frame` if it is a remembered request with other records; None if it is not."""
+        repeated = self.repetitions.find(frame)
+        records = None if repeated is None else repeated.records_of(frame)
+        if repeated is None or records is None:
+            return None
+        try:
+            info = repeated.append(records)
+        except KafkaError:
+            return None  # nothing was stored: the long way meets the same error and knows how to tell it
+        if not repeated.must_wait(info):
+            return [repeated.answer(info)]
+        peer, waiting = self._connection.peer, [(repeated.partition, info)]
+        results = [repeated.result(info)]
+        acknowledgement = _Acknowledgement(
+            self._context, peer, repeated.header, results, waiting, has_failed=False
+        )
+        return acknowledgement.start(repeated.timeout_ms)
 
 
 def _encode(
@@ -111,7 +166,7 @@ class _Append:
     def __init__(self, version: int, acks: int) -> None:
         self._version: int = version
         self._acks: int = acks
-        self._allow_zstd: bool = version >= _FIRST_WITH_ZSTD
+        self._allow_zstd: bool = version >= FIRST_WITH_ZSTD
         self.failed: str | None = None
         self.waiting: list[tuple[Partition, AppendInfo]] = []
 
@@ -162,24 +217,27 @@ class _Acknowledgement:
         context: Context,
         peer: Peer,
         header: RequestHeader,
-        timeout_ms: int,
         results: list[TopicResult],
-        append: _Append,
+        waiting: list[tuple[Partition, AppendInfo]],
+        has_failed: bool,
     ) -> None:
         # Later batches of the same connection need not wait for this one's acknowledgement.
-        self.pending: Pending = Pending(holds_back=False, cancel=self._forget)
+        self._pending: Pending = Pending(holds_back=False, cancel=self._forget)
         self._context: Context = context
         self._peer: Peer = peer
         self._header: RequestHeader = header
         self._results: list[TopicResult] = results
-        self._has_failed: bool = append.failed is not None
-        self._left: dict[tuple[str, int], Partition] = {}
-        for partition, _ in append.waiting:
-            self._left[partition.topic_partition] = partition
+        self._has_failed: bool = has_failed
+        self._waiting: list[tuple[Partition, AppendInfo]] = waiting
+        self._left: dict[tuple[str, int], Partition] = {each.topic_partition: each for each, _ in waiting}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, timeout_ms: int) -> Pending:
         loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle = loop.call_later(timeout_ms / 1000, self._on_timeout)
-        for partition, info in append.waiting:
+        self._timer = loop.call_later(timeout_ms / 1000, self._on_timeout)
+        for partition, info in self._waiting:
             partition.when_acknowledged(info, _Waiting(self, partition))
+        return self._pending
 
     def on_partition(self, partition: Partition, error: KafkaError | None) -> None:
         if self._left.pop(partition.topic_partition, None) is None:
@@ -206,14 +264,18 @@ class _Acknowledgement:
                     topic.partitions[index] = PartitionResult(number, code)
 
     def _finish(self) -> None:
-        self._timer.cancel()
-        self.pending.complete(
+        self._stop_timer()
+        self._pending.complete(
             [_encode(self._context, self._header, self._results, self._has_failed, self._peer)]
         )
 
     def _forget(self) -> None:
-        self._timer.cancel()
+        self._stop_timer()
         self._left.clear()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class _Waiting:

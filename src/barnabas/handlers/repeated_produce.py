@@ -1,11 +1,12 @@
-"""A shortcut for the request a producer sends again and again.
+"""A shortcut for the requests a producer sends again and again.
 
-From one Produce of a connection to the next usually only the correlation id and the records differ: client id,
-acks, timeout, topic and partition are the same bytes. After such a request (one topic, one partition) was
-handled the long way, its bytes around the records are remembered with the partition they lead to; a request
-that has the same bytes goes straight to `Partition.append`, and its answer is the remembered one with other
-numbers. Measured: a third of the time of the long way. Whatever is unusual (an error, tags, another shape)
-is left to the long way, which decides the same from the beginning.
+From one Produce of a connection to the next usually only the correlation id and the records differ: client
+id, acks, timeout, topic and partition are the same bytes. After such a request (one topic, one partition)
+went the long way, the bytes around its records are remembered with the partition they led to. A request with
+the same bytes goes straight to `Partition.append`, and its answer is the remembered one with other numbers.
+Measured: 10 microseconds instead of 27.
+
+Whatever is unusual, an error, tags, another shape, is left to the long way, which decides from the beginning.
 """
 
 import struct
@@ -14,33 +15,185 @@ from barnabas.base.errors import KafkaError
 from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import Partitions
 from barnabas.storage.append_info import AppendInfo
-from barnabas.wire.primitives import read_unsigned_varint
-from barnabas.wire.produce import FIRST_FLEXIBLE, FIRST_WITH_ZSTD, PartitionResult, TopicResult, encode_produce_response
+from barnabas.wire.header import RequestHeader
+from barnabas.wire.primitives import read_unsigned_varint, write_unsigned_varint
+from barnabas.wire.produce import (
+    API_KEY,
+    FIRST_FLEXIBLE,
+    FIRST_WITH_ZSTD,
+    PartitionResult,
+    ProduceRequest,
+    TopicRecords,
+    TopicResult,
+    encode_produce_response,
+)
 
 _INT32 = struct.Struct(">i")
-_CORRELATION_AT = 4
 _AFTER_CORRELATION = 8
 _NO_TAGS = b"\x00\x00\x00"
-"""Of the partition, the topic and the request."""
+"""Of the partition, of the topic and of the request."""
 _ATTRIBUTES_LOW_BYTE = 22
 _TRANSACTIONAL = 0x10
-_NUMBERS = struct.Struct(">qqq")
+_FIRST_WITH_LOG_START = 5
+_MOST_ENDS = 4
+_MOST_PREFIXES = 1024
+_MOST_MISSES = 64
+_MARKS = (0x0102030405060708, 0x1112131415161718, 0x2122232425262728)
+"""Stand for base offset, append time and log start in an answer, to find their place in it."""
+
+
+class Repetitions:
+    """What one connection produced lately, by the bytes between correlation id and records."""
+
+    __slots__ = ("_by_prefix", "_ends", "_misses", "_partitions", "_table_version")
+
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions: Partitions = partitions
+        self._table_version: int = partitions.version
+        self._by_prefix: dict[bytes, RepeatedProduce] = {}
+        self._ends: list[int] = []
+        """Where remembered prefixes end; nearly always one place, as topics are few."""
+        self._misses: int = 0
+
+    def find(self, frame: memoryview) -> "RepeatedProduce | None":
+        """The remembered request that `frame` may be; its `records_of` says whether it is."""
+        for end in self._ends:
+            found = self._by_prefix.get(bytes(frame[_AFTER_CORRELATION:end]))
+            if found is not None:
+                if self._table_version != self._partitions.version:
+                    self._forget()
+                    return None
+                self._misses = 0
+                return found
+        self._misses += 1
+        return None
+
+    def remember(
+        self,
+        partition: Partition,
+        version: int,
+        request: ProduceRequest,
+        frame: memoryview,
+        records_size: int,
+    ) -> None:
+        """Make the next request like this one quick; one with an unusual end is not worth it."""
+        if self._misses > _MOST_MISSES:
+            return  # this client does something else every time: looking for repetitions only costs
+        end, length_size = len(frame), 4
+        if version >= FIRST_FLEXIBLE:
+            end -= len(_NO_TAGS)
+            if frame[end:] != _NO_TAGS:
+                return
+            length_size = len(write_unsigned_varint(records_size + 1))
+        prefix_end = end - records_size - length_size
+        if prefix_end not in self._ends:
+            if len(self._ends) == _MOST_ENDS:
+                self._forget()
+            self._ends.append(prefix_end)
+        elif len(self._by_prefix) >= _MOST_PREFIXES:
+            self._forget()
+            self._ends.append(prefix_end)
+        self._table_version = self._partitions.version
+        repeated = RepeatedProduce(partition, version, request, frame, prefix_end)
+        self._by_prefix[bytes(frame[_AFTER_CORRELATION:prefix_end])] = repeated
+
+    def _forget(self) -> None:
+        self._by_prefix.clear()
+        self._ends.clear()
 
 
 class RepeatedProduce:
-    """What one connection produced last. Belongs to `Connection.state`."""
+    """One remembered request: first `records_of`, then `append`, then `answer`."""
 
     __slots__ = (
         "_acks",
         "_allow_zstd",
         "_answer_end",
-        "_answer_head",
         "_answer_start",
-        "_head",
+        "_correlation_id",
         "_is_flexible",
-        "_partition",
-        "_partitions",
-        "_prefix",
-        "_table_version",
-        "result_of",
+        "_numbers",
+        "_prefix_end",
+        "_start",
+        "_topic",
+        "_version",
+        "partition",
+        "timeout_ms",
     )
+
+    def __init__(
+        self, partition: Partition, version: int, request: ProduceRequest, frame: memoryview, prefix_end: int
+    ) -> None:
+        self.partition: Partition = partition
+        self.timeout_ms: int = request.timeout_ms
+        self._version: int = version
+        self._acks: int = request.acks
+        self._allow_zstd: bool = version >= FIRST_WITH_ZSTD
+        self._is_flexible: bool = version >= FIRST_FLEXIBLE
+        self._start: bytes = bytes(frame[:4])
+        self._prefix_end: int = prefix_end
+        self._topic: TopicRecords = request.topics[0]._replace(partitions=[])
+        self._correlation_id: int = 0
+        self._prepare_answer()
+
+    def _prepare_answer(self) -> None:
+        """Cut an answer where its numbers are: they and the correlation id are all that changes."""
+        result = PartitionResult(self.partition.topic_partition.partition, 0, *_MARKS)
+        answer = encode_produce_response(self._version, 0, [TopicResult(*self._topic[:2], [result])])
+        count = 3 if self._version >= _FIRST_WITH_LOG_START else 2
+        self._numbers: struct.Struct = struct.Struct(f">{count}q")
+        at = answer.index(self._numbers.pack(*_MARKS[:count]))
+        # The length stays: correlation id and numbers have fixed sizes.
+        self._answer_start: tuple[bytes, bytes] = answer[:4], answer[8:at]
+        self._answer_end: bytes = answer[at + self._numbers.size :]
+
+    def records_of(self, frame: memoryview) -> memoryview | None:
+        """The records of a request that has this one's prefix; None if its start or end is another."""
+        at = self._prefix_end
+        if frame[:4] != self._start:
+            return None
+        try:
+            if self._is_flexible:
+                size, at = read_unsigned_varint(frame, at)
+                end = at + size - 1
+                if frame[end:] != _NO_TAGS:
+                    return None
+            else:
+                end = at + 4 + _INT32.unpack_from(frame, at)[0]
+                at += 4
+                if end != len(frame):
+                    return None
+        except (IndexError, struct.error, KafkaError):
+            return None
+        if end - at <= _ATTRIBUTES_LOW_BYTE or frame[at + _ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL:
+            return None
+        (self._correlation_id,) = _INT32.unpack_from(frame, 4)
+        return frame[at:end]
+
+    def append(self, records: memoryview) -> AppendInfo:
+        return self.partition.append(records, self._acks, allow_zstd=self._allow_zstd)
+
+    def must_wait(self, info: AppendInfo) -> bool:
+        return self.partition.must_wait(info)
+
+    def answer(self, info: AppendInfo) -> bytes:
+        length, start = self._answer_start
+        numbers = (info.base_offset, info.log_append_time, info.log_start_offset)
+        return b"".join(
+            (
+                length,
+                _INT32.pack(self._correlation_id),
+                start,
+                self._numbers.pack(*numbers[: self._numbers.size // 8]),
+                self._answer_end,
+            )
+        )
+
+    @property
+    def header(self) -> RequestHeader:
+        return RequestHeader(API_KEY, self._version, self._correlation_id, 0)
+
+    def result(self, info: AppendInfo) -> TopicResult:
+        number = self.partition.topic_partition.partition
+        numbers = (info.base_offset, info.log_append_time, info.log_start_offset)
+        return TopicResult(*self._topic[:2], [PartitionResult(number, 0, *numbers)])

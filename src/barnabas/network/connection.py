@@ -68,7 +68,7 @@ class Connection:
         "is_closed",
         "last_active",
         "peer",
-        "state",
+        "shortcut",
     )
 
     def __init__(
@@ -90,7 +90,8 @@ class Connection:
 
         self._socket: socket.socket = sock
         self.peer: Peer = peer
-        self.state: object = None
+        self.shortcut: Callable[[memoryview], Parts | Pending | None] | None = None
+        """Tried first for every frame; None as its result leaves the frame to `on_frame`'s usual way."""
         self.is_closed: bool = False
         self.last_active: float = loop.time()
 

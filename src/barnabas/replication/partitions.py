@@ -40,6 +40,8 @@ class Partitions:
         self._hosted_logs: HostedLogs = HostedLogs(logs, config_of, schedule)
         self._by_name: dict[str, HostedTopic] = {}
         self._by_id: dict[UUID, HostedTopic] = {}
+        self.version: int = 0
+        """Grows when a partition comes or goes: whoever remembers one compares."""
 
     def __iter__(self) -> Iterator[Partition]:
         for topic in self._by_name.values():
@@ -84,6 +86,7 @@ class Partitions:
         if hosted is not None and hosted.topic_id != topic.topic_id:
             self.remove_topic(topic.name)
             hosted = None
+        self.version += 1
         if hosted is None:
             hosted = HostedTopic(topic.name, topic.topic_id)
             self._by_name[topic.name] = self._by_id[topic.topic_id] = hosted
@@ -109,6 +112,7 @@ class Partitions:
         if hosted is None:
             return
         self._by_id.pop(hosted.topic_id, None)
+        self.version += 1
         for partition in hosted.partitions.values():
             partition.close()
             self._hosted_logs.drop(partition.topic_partition)

@@ -53,8 +53,9 @@ class Log(ReadableLog):
         if self.is_offline:
             raise self._refusal()
         now_ms = self._environment.clock.now_ms()
+        client = origin is _CLIENT
         validated = validate_produced(
-            records, self._policy, now_ms, from_client=origin is _CLIENT, allow_zstd=allow_zstd
+            records, self._policy, now_ms, from_client=client, allow_zstd=allow_zstd
         )
         header = validated.batches[0]
         buffer = memoryview(validated.buffer)
@@ -71,31 +72,18 @@ class Log(ReadableLog):
         size = header.batch_length + LOG_OVERHEAD
         max_timestamp = header.max_timestamp
         head = _HEAD.pack(base_offset, header.batch_length, leader_epoch)
-        local = self._local
-        try:
-            rolled = local.must_roll(self._config, size, max_timestamp, last_offset, now_ms)
-            if rolled:
-                self.roll(base_offset)
-            position = local.write((head, buffer[16:]), size)
-        except OSError as error:
-            raise self._failure("appending to", error) from error
-        local.active.note_batch(base_offset, last_offset, position, size, max_timestamp)
+        rolled, position = self._store(
+            (head, buffer[16:]), size, max_timestamp, base_offset, last_offset, now_ms
+        )
+        self._local.active.note_batch(base_offset, last_offset, position, size, max_timestamp)
         self.log_end_offset = last_offset + 1
         epochs = self.leader_epochs
-        epoch_changed = leader_epoch != epochs.latest_epoch and epochs.assign(leader_epoch, base_offset)
+        news = leader_epoch != epochs.latest_epoch and epochs.assign(leader_epoch, base_offset)
         if producer_id >= 0:
             self._apply_to_producers(header, base_offset, marker)
         self.producers.end_offset = last_offset + 1
-        return AppendInfo(
-            base_offset,
-            last_offset,
-            validated.log_append_time,
-            self.log_start_offset,
-            max_timestamp,
-            False,
-            epoch_changed,
-            rolled,
-        )
+        start, stamp = self.log_start_offset, validated.log_append_time
+        return AppendInfo(base_offset, last_offset, stamp, start, max_timestamp, False, news, rolled)
 
     def append_as_follower(self, records: Buffer) -> AppendInfo | None:
         """Store what the leader sent, with its offsets. None if there is no whole batch in it."""
@@ -109,7 +97,7 @@ class Log(ReadableLog):
         rolled, start = self._store(
             (fetched.buffer,), fetched.size, fetched.max_timestamp, base_offset, last_offset, now_ms
         )
-        epoch_changed = False
+        news = False
         for position, header in fetched.batches:
             size = header.batch_length + LOG_OVERHEAD
             self._local.active.note_batch(
@@ -117,22 +105,14 @@ class Log(ReadableLog):
             )
             self.log_end_offset = header.next_offset
             if header.partition_leader_epoch >= 0:
-                epoch_changed |= self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+                news |= self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
             if header.producer_id >= 0:
                 batch = fetched.buffer[position : position + size]
                 marker = read_marker(batch) if header.is_control else None
                 self._apply_to_producers(header, header.base_offset, marker)
             self.producers.end_offset = header.next_offset
-        return AppendInfo(
-            base_offset,
-            last_offset,
-            -1,
-            self.log_start_offset,
-            fetched.max_timestamp,
-            False,
-            epoch_changed,
-            rolled,
-        )
+        start, latest = self.log_start_offset, fetched.max_timestamp
+        return AppendInfo(base_offset, last_offset, -1, start, latest, False, news, rolled)
 
     def _store(
         self,

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 
+from barnabas.records.batch import BatchHeader
 from barnabas.storage import names
 from barnabas.storage.batch_scan import VerifiedScan
 from barnabas.storage.leader_epochs import LeaderEpochs
@@ -45,14 +46,7 @@ def recover_segment(
         if header.partition_leader_epoch > leader_epochs.latest_epoch:
             leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
         if header.producer_id >= 0:
-            marker = read_marker(batch) if header.is_control else None
-            txn = producers.apply(header, header.base_offset, marker)
-            if txn is not None:
-                if txn.is_abort:
-                    stable = producers.last_stable_offset_after(txn)
-                    entry = AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
-                    aborted.append(entry)
-                producers.complete(txn)
+            aborted += _apply(producers, header, batch)
         was_compacted |= (
             header.base_offset != next_offset or header.record_count != header.last_offset_delta + 1
         )
@@ -67,3 +61,14 @@ def recover_segment(
     segment.seal_time_index()
     segment.txn_index.replace(aborted)
     return RecoveredSegment(cut, next_offset, was_compacted)
+
+
+def _apply(producers: ProducerStates, header: BatchHeader, batch: memoryview) -> list[AbortedTxn]:
+    """Let the producers learn from a batch; gives the transaction that it aborts, if it does."""
+    marker = read_marker(batch) if header.is_control else None
+    txn = producers.apply(header, header.base_offset, marker)
+    if txn is None:
+        return []
+    stable = producers.last_stable_offset_after(txn)
+    producers.complete(txn)
+    return [AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)] if txn.is_abort else []

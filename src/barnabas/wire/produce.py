@@ -24,6 +24,7 @@ from barnabas.wire.primitives import (
 )
 
 API_KEY = 0
+FIRST_WITH_ZSTD = 7
 FIRST_FLEXIBLE = 9
 FIRST_WITH_LEADER_HINTS = 10
 FIRST_WITH_TOPIC_IDS = 13

@@ -1,5 +1,6 @@
 import asyncio
 import errno
+from collections.abc import Callable
 
 from tests.unit.replication.support import Bench, batch, run
 
@@ -39,9 +40,13 @@ def test_requests_during_a_sync_share_the_next_one() -> None:
         bench = Bench()
         log = bench.partition.log
         told: list[int] = []
+
+        def teller(number: int) -> Callable[[object], None]:
+            return lambda _: told.append(number)
+
         for number in range(4):
             bench.append()
-            bench.flusher.request(log, lambda _, number=number: told.append(number))
+            bench.flusher.request(log, teller(number))
         assert len(bench.executor.waiting) == 1
         await bench.step()
         assert told == [0]
