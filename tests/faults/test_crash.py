@@ -6,7 +6,6 @@ power are in test_power.py.
 
 import random
 import time
-from pathlib import Path
 
 import pytest
 from tests.faults.conftest import Serve
@@ -97,7 +96,3 @@ def create_topic(broker: Served, name: str, config: dict[str, object], partition
     from barnabas.testing.admin import Admin
 
     Admin("127.0.0.1", broker.port).create_topic(name, partitions, config)
-
-
-def log_files(directory: Path) -> list[Path]:
-    return sorted(directory.glob("*/*.log"))

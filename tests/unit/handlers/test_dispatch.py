@@ -22,7 +22,6 @@ class FakeConnection:
     def __init__(self) -> None:
         self.peer: Peer = Peer("localhost", 1, "PLAINTEXT")
         self.shortcut: None = None
-        self.shortcut: object = None
         self.closed: list[tuple[str, bool]] = []
 
     def close(self, reason: str, *, is_fault: bool = False) -> None:

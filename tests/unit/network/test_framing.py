@@ -1,12 +1,14 @@
 """Frames come out the same however the bytes were cut on their way in."""
 
+import resource
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.network.framing import LARGE_FRAME, BadFrame, FrameReader
+from barnabas.network.framing import LARGE_FRAME, BadFrame, FrameBuffers, FrameReader
 
 LIMIT = 1 << 20
 
@@ -90,3 +92,25 @@ def test_nothing_is_held_between_frames() -> None:
     read_all(framed(b"one", b"two"), [100], reader)
     assert reader.kept == 0
     assert reader.target is None
+
+
+def test_announced_bytes_take_no_memory_before_they_come() -> None:
+    before = _resident_bytes()
+    readers = [FrameReader(1 << 30) for _ in range(40)]
+    for reader in readers:
+        reader.feed(memoryview(struct.pack(">i", 100 << 20)))
+        assert reader.next_frame() is None
+        assert reader.target is not None
+    assert _resident_bytes() - before < 50 << 20
+
+
+def test_buffers_of_large_frames_are_used_again() -> None:
+    buffers = FrameBuffers()
+    first = buffers.take(LARGE_FRAME)
+    buffers.give_back(first)
+    assert buffers.take(LARGE_FRAME) is first
+    assert buffers.take(LARGE_FRAME) is not first
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
