@@ -111,18 +111,14 @@ def test_checkpoints_are_made_anew_or_refused(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_unreadable_leader_epochs_are_made_anew_or_cost_one_partition(
+def test_unreadable_leader_epochs_are_read_from_the_batches(
     stopped: Served, damage: Callable[[Path], None]
 ) -> None:
-    path = stopped.log_dir / "t-0" / "leader-epoch-checkpoint"
-    damage(path)
+    damage(stopped.log_dir / "t-0" / "leader-epoch-checkpoint")
     stopped.start()
     with RawClient(stopped.port) as client:
-        error = produce(client, "t", batch(b"next")).error_code
+        assert produce(client, "t", batch(b"next")).error_code == 0
         assert len(read_all(client, "other")) == 1
-    if error != 0:
-        assert error == ErrorCode.kafka_storage_error
-        assert any(path.name in line for line in stopped.warnings())
     stopped.assert_no_traceback()
 
 

@@ -17,9 +17,8 @@ from tests.integration.clients.requests import PRODUCE_BY_NAME, produce_fields
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
 
-IN_FLIGHT = 1
-"""As in Kafka, a snapshot of the producers' state keeps the last batch of each, and recovery takes one:
-after a crash only a repetition of the very last batch is recognised."""
+IN_FLIGHT = 5
+"""As many as an idempotent producer may have: all of them are repeated after a crash."""
 
 _AGAIN = (ErrorCode.not_leader_or_follower, ErrorCode.unknown_topic_or_partition)
 

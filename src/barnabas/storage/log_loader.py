@@ -23,12 +23,15 @@ from uuid import UUID
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.ids import TopicPartition
 from barnabas.storage import names
+from barnabas.storage.batch_scan import iter_file_headers
+from barnabas.storage.checkpoints import MalformedCheckpoint
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.index_errors import CorruptIndex
 from barnabas.storage.leader_epochs import LeaderEpochs
 from barnabas.storage.local_log import create_segment
 from barnabas.storage.log import Log
 from barnabas.storage.partition_metadata import MalformedPartitionMetadata, read_topic_id, write_topic_id
+from barnabas.storage.producer_recall import recall_batches
 from barnabas.storage.producer_snapshots import ProducerSnapshots, rebuild_producers
 from barnabas.storage.producer_state import ProducerStates
 from barnabas.storage.readable_log import LogParts
@@ -100,9 +103,8 @@ class LogLoader:
         fs = self.environment.fs
         found = self._finish_swaps(self._remove_leftovers(fs.listdir(self.directory)))
         snapshots = ProducerSnapshots(self.directory, fs, _snapshot_offsets(found))
-        leader_epochs = LeaderEpochs(self.directory, fs)
-        leader_epochs.load()
         segments = self._load_segments(found)
+        leader_epochs = self._load_leader_epochs(segments)
         suspects = [] if self.clean else segments.from_offset(self.recovery_point)
         self._check_txn_indexes(suspects, segments, leader_epochs, snapshots)
         self._recover(suspects, segments, leader_epochs, snapshots)
@@ -121,6 +123,7 @@ class LogLoader:
             self.environment.clock.now_ms(),
             clean=self.clean,
         )
+        recall_batches(producers, segments)
         for segment in segments:
             if segment is not segments.active:
                 segment.release()
@@ -135,6 +138,20 @@ class LogLoader:
             log_end_offset if self.clean else min(self.recovery_point, log_end_offset),
             is_durable=self.clean,
         )
+
+    def _load_leader_epochs(self, segments: Segments) -> LeaderEpochs:
+        """From their file; from the batches themselves where that makes no sense."""
+        leader_epochs = LeaderEpochs(self.directory, self.environment.fs)
+        try:
+            leader_epochs.load()
+        except MalformedCheckpoint as error:
+            _logger.warning("reading the leader epochs from the batches: %s", error)
+            leader_epochs.clear()
+            for segment in segments:
+                for _, header in iter_file_headers(segment.file, 0, segment.size):
+                    if header.partition_leader_epoch > leader_epochs.latest_epoch:
+                        leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+        return leader_epochs
 
     def _topic_id(self) -> UUID | None:
         try:

@@ -1,9 +1,11 @@
-"""The lengths in a request, looked at before kio reads it.
+"""A request is walked by its lengths alone before kio reads it.
 
 kio's reader reserves memory for as many elements as an array announces, and ends the process when there is
 none: four bytes of a stranger would stop the broker. It also lets null pass where the schema has no null. So
-the request is walked first, by its lengths alone: an array of more elements than bytes follow, or one that
-must not be null and is, makes it invalid. What else is wrong kio says. It costs a few microseconds.
+an array of more elements than bytes follow, or one that must not be null and is, is refused here.
+
+kio refuses tagged fields it does not know; a broker has to pass over them (KIP-482), as a newer client may
+send them. The walk finds them, and they are cut out before kio reads. It costs a few microseconds.
 """
 
 import dataclasses
@@ -14,9 +16,11 @@ from types import NoneType
 from typing import Any
 
 from barnabas.base.errors import InvalidRequest
-from barnabas.wire.primitives import read_unsigned_varint
+from barnabas.wire.primitives import read_unsigned_varint, write_unsigned_varint
 
-Step = Callable[[memoryview, int], int]
+Cut = tuple[int, int, bytes]
+"""Start and end of a section of tags that has unknown ones, and the section without them."""
+Step = Callable[[memoryview, int, list[Cut]], int]
 """From the position of a field to that of the next one."""
 
 _INT16 = struct.Struct(">h")
@@ -37,13 +41,27 @@ _FIXED = {
 }
 
 
+def checked(buffer: memoryview, position: int, check: Step) -> tuple[memoryview, int]:
+    """Buffer and position for kio: those given, or a copy without the tags nobody here knows."""
+    cuts: list[Cut] = []
+    check(buffer, position, cuts)
+    if not cuts:
+        return buffer, position
+    parts: list[bytes | memoryview] = []
+    for start, end, replacement in cuts:
+        parts += [buffer[position:start], replacement]
+        position = end
+    parts.append(buffer[position:])
+    return memoryview(b"".join(parts)), 0
+
+
 def length_check(entity: Any) -> Step:
     """A function that raises InvalidRequest for lengths that cannot be; it goes to the entity's end."""
     walk = _walk_of(entity)
 
-    def check(buffer: memoryview, position: int) -> int:
+    def check(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
         try:
-            end = walk(buffer, position)
+            end = walk(buffer, position, cuts)
         except (IndexError, struct.error):
             end = len(buffer) + 1
         if end > len(buffer):
@@ -56,9 +74,9 @@ def length_check(entity: Any) -> Step:
 def _walk_of(entity: Any) -> Step:
     plan = _plan_of(entity)
 
-    def walk(buffer: memoryview, position: int) -> int:
+    def walk(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
         for step in plan:
-            position = position + step if isinstance(step, int) else step(buffer, position)
+            position = position + step if isinstance(step, int) else step(buffer, position, cuts)
         return position
 
     return walk
@@ -101,7 +119,7 @@ def _scalar(kafka_type: str, *, is_flexible: bool) -> int | Step:
     return _skip_string if kafka_type == "string" else _skip_bytes
 
 
-def _skip_compact(buffer: memoryview, position: int) -> int:
+def _skip_compact(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
     size = buffer[position]
     if size < 0x80:  # nearly all of them
         position += 1
@@ -110,20 +128,20 @@ def _skip_compact(buffer: memoryview, position: int) -> int:
     return position + size - 1 if size else position
 
 
-def _skip_string(buffer: memoryview, position: int) -> int:
+def _skip_string(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
     (size,) = _INT16.unpack_from(buffer, position)
     return position + 2 + max(int(size), 0)
 
 
-def _skip_bytes(buffer: memoryview, position: int) -> int:
+def _skip_bytes(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
     (size,) = _INT32.unpack_from(buffer, position)
     return position + 4 + max(int(size), 0)
 
 
 def _nullable(walk: Step) -> Step:
-    def step(buffer: memoryview, position: int) -> int:
+    def step(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
         # A byte tells: -1 for null, 1 for a structure that follows.
-        return position + 1 if buffer[position] == 0xFF else walk(buffer, position + 1)
+        return position + 1 if buffer[position] == 0xFF else walk(buffer, position + 1, cuts)
 
     return step
 
@@ -137,7 +155,7 @@ def _array(field: "dataclasses.Field[Any]", kind: Any, *, is_flexible: bool, is_
     else:
         element = _scalar(field.metadata["kafka_type"], is_flexible=is_flexible)
 
-    def step(buffer: memoryview, position: int) -> int:
+    def step(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
         if is_flexible:
             count = buffer[position]
             if count < 0x80:
@@ -156,30 +174,44 @@ def _array(field: "dataclasses.Field[Any]", kind: Any, *, is_flexible: bool, is_
         if isinstance(element, int):
             return position + element * count
         for _ in range(count):
-            position = element(buffer, position)
+            position = element(buffer, position, cuts)
         return position
 
     return step
 
 
 def _tags(known: dict[int, Step]) -> Step:
-    def step(buffer: memoryview, position: int) -> int:
+    def step(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
         if buffer[position] == 0:
             return position + 1
+        start = position
+        kept: list[memoryview] = []
         count, position = read_unsigned_varint(buffer, position)
         for _ in range(count):
+            begin = position
             tag, position = read_unsigned_varint(buffer, position)
             size, position = read_unsigned_varint(buffer, position)
             if tag in known:
-                known[tag](buffer, position)
+                _walk_tagged(known[tag], buffer, position)
+                kept.append(buffer[begin : position + size])
             position += size
+        if len(kept) < count:
+            cuts.append((start, position, b"".join([write_unsigned_varint(len(kept)), *kept])))
         return position
 
     return step
 
 
+def _walk_tagged(step: Step, buffer: memoryview, position: int) -> None:
+    inner: list[Cut] = []
+    step(buffer, position, inner)
+    if inner:
+        # Its size would have to change with it; no client has a reason to send this.
+        raise InvalidRequest("malformed request: unknown tags inside of a tagged field")
+
+
 def _as_function(step: int | Step) -> Step:
     if isinstance(step, int):
         size = step
-        return lambda buffer, position: position + size
+        return lambda buffer, position, cuts: position + size
     return step

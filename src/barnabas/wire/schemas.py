@@ -23,7 +23,7 @@ from kio.serial.errors import SerialError
 
 from barnabas.base.errors import InvalidRequest
 from barnabas.wire import metadata
-from barnabas.wire.lengths import length_check
+from barnabas.wire.lengths import checked, length_check
 from barnabas.wire.reply import Reply
 from barnabas.wire.upgrades import UPGRADES
 
@@ -77,8 +77,7 @@ def _guarded(entity: type) -> Callable[[Any, int], tuple[Any, int]]:
     read: Callable[[Any, int], tuple[Any, int]] = entity_reader(entity)
 
     def checked_read(buffer: memoryview, position: int) -> tuple[Any, int]:
-        check(buffer, position)
-        return read(buffer, position)
+        return read(*checked(buffer, position, check))
 
     return checked_read
 
@@ -93,7 +92,7 @@ def parse_request(
     schema = request_schema(api_key, version, newest)
     try:
         raw, _ = schema.read(buffer, position)
-    except (SerialError, ValueError, OverflowError, KeyError) as error:  # KeyError: a tag kio does not know
+    except (SerialError, ValueError, OverflowError, KeyError) as error:
         raise InvalidRequest(f"malformed request: {type(error).__name__}: {error}") from error
     return (raw if schema.upgrade is None else schema.upgrade(raw)), raw
 

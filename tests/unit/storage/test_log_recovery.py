@@ -124,7 +124,8 @@ def test_after_a_clean_stop_nothing_is_scanned_and_nothing_written() -> None:
     log.close()
     before, reads, writes = contents(memory), memory.fs.reads, memory.fs.writes
     log = memory.open(clean=True)
-    assert memory.fs.reads - reads <= 6  # two indexes, epochs, snapshot, metadata, the last batches
+    # two indexes, epochs, snapshot, metadata, and the headers of the last batches of the last two segments
+    assert memory.fs.reads - reads <= 10
     assert (log.log_end_offset, log.recovery_point) == (end, end)
     log.close()
     assert memory.fs.writes == writes
@@ -297,3 +298,33 @@ def test_a_compacted_log_keeps_what_is_behind_a_gap() -> None:
     log.close(clean=False)
     log = memory.open(clean=False)
     assert [record.offset for record in read_records(log)] == [0, 1, 100, 101]
+
+
+def test_everything_in_flight_at_a_crash_is_recognised_when_it_is_sent_again() -> None:
+    """Also when the five batches lie on both sides of a roll."""
+    memory = MemoryLogs(LogConfig(segment_bytes=500, index_interval_bytes=100))
+    log = memory.create()
+    sent = [(batch(2, pid=7, sequence=2 * number), 2 * number) for number in range(12)]
+    for data, offset in sent:
+        assert log.append_as_leader(data, 0).base_offset == offset
+    assert len(log.segments) > 2
+    log.close(clean=False)
+
+    reopened = memory.open(clean=False)
+    for data, offset in sent[-5:]:
+        info = reopened.append_as_leader(data, 1)
+        assert info.duplicate
+        assert info.base_offset == offset
+    assert reopened.append_as_leader(batch(1, pid=7, sequence=24), 1).base_offset == 24
+
+
+def test_batches_of_an_older_epoch_are_not_recalled() -> None:
+    memory = MemoryLogs()
+    log = memory.create()
+    for number in range(3):
+        log.append_as_leader(batch(1, pid=7, epoch=0, sequence=number), 0)
+    log.append_as_leader(batch(1, pid=7, epoch=1, sequence=0), 0)
+    log.close(clean=False)
+
+    entry = memory.open(clean=False).producers.entries[7]
+    assert [each.last_sequence for each in entry.batches] == [0]

@@ -1,5 +1,7 @@
 import errno
 import random
+import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -241,7 +243,10 @@ def test_a_log_that_makes_no_sense_fails_alone() -> None:
     for partition in range(2):
         logs.create(TopicPartition("t", partition), None)
     logs.abandon()
-    host.fs.write_bytes(A / "t-0" / "leader-epoch-checkpoint", b"nonsense\nx\n")
+    # A whole message of the format before v2: an old log, which is refused rather than cut.
+    message = bytes.fromhex("01 00 0000017000000000 ffffffff 00000001 78")  # magic 1, no key, value "x"
+    old = struct.pack(">qiI", 0, len(message) + 4, zlib.crc32(message)) + message
+    host.fs.write_bytes(A / "t-0" / f"{0:020}.log", old * 3)
     logs = host.start()
     assert list(logs.failed) == [TP]
     with pytest.raises(StorageError, match="could not be opened"):

@@ -3,6 +3,8 @@ import sys
 
 import pytest
 
+from barnabas.testing import broker
+
 _FAKE = """
 import pytest
 from barnabas.testing import broker
@@ -37,8 +39,10 @@ broker.Broker = FakeBroker
 
 
 @pytest.fixture
-def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Someone's test suite, with a fake in the place of the broker."""
+    # The suite runs in this process: what its conftest puts in the broker's place must not stay there.
+    monkeypatch.setattr(broker, "Broker", broker.Broker)
     pytester.makeconftest(_FAKE)
     return pytester
 

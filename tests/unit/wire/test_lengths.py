@@ -28,7 +28,7 @@ def _samples(key: int, version: int) -> Iterator[bytes]:
 def test_good_requests_are_walked_to_their_end(key: int, version: int) -> None:
     check = length_check(load_request_schema(key, version))
     for data in _samples(key, version):
-        assert check(memoryview(b"head" + data), 4) == 4 + len(data)
+        assert check(memoryview(b"head" + data), 4, []) == 4 + len(data)
 
 
 @pytest.mark.parametrize(("key", "version"), EVERY)
@@ -37,7 +37,7 @@ def test_no_prefix_of_a_request_passes(key: int, version: int) -> None:
     data = written(filled(load_request_schema(key, version)))
     for end in range(len(data)):
         with pytest.raises(InvalidRequest):
-            check(memoryview(data[:end]), 0)
+            check(memoryview(data[:end]), 0, [])
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**30, 1_000_000, 5, -2, -(2**31)])
@@ -62,8 +62,37 @@ def test_null_where_the_schema_has_none_is_invalid() -> None:
         parse_request(delete_topics, version, 6, memoryview(body).toreadonly(), 0)
 
 
-def test_unknown_tag_is_no_defect() -> None:
+def test_unknown_tags_are_passed_over() -> None:
     metadata, version = 3, 12
-    body = b"\x00\x00\x00" + b"\x01\x63\x01x"
+    plain = b"\x00\x00\x00" + b"\x00"
+    tagged = b"\x00\x00\x00" + b"\x02\x63\x01x\x64\x02yz"
+    expected, _ = parse_request(metadata, version, 13, memoryview(plain).toreadonly(), 0)
+    found, _ = parse_request(metadata, version, 13, memoryview(tagged).toreadonly(), 0)
+    assert found == expected
+
+
+def test_unknown_tags_of_nested_structures_are_passed_over() -> None:
+    create_topics, version = 19, 7
+    topic = b"\x02t" + struct.pack(">ih", 1, 1) + b"\x01\x01"
+    options = struct.pack(">i?", 1000, False)
+    plain = b"\x03" + (topic + b"\x00") * 2 + options + b"\x00"
+    tagged = b"\x03" + (topic + b"\x01\x09\x03abc") * 2 + options + b"\x01\x07\x00"
+    expected, _ = parse_request(create_topics, version, 7, memoryview(plain).toreadonly(), 0)
+    found, _ = parse_request(create_topics, version, 7, memoryview(b"head" + tagged).toreadonly(), 4)
+    assert found == expected
+
+
+def test_known_tags_are_kept_beside_unknown_ones() -> None:
+    fetch, version = 1, 12
+    cluster = b"\x00\x05\x05here"
+    body = struct.pack(">iiiibii", -1, 500, 1, 1000, 0, 0, -1) + b"\x01\x01\x01"
+    tagged = memoryview(body + b"\x02" + cluster + b"\x63\x01x").toreadonly()
+    found, _ = parse_request(fetch, version, version, tagged, 0)
+    assert found.cluster_id == "here"
+
+
+def test_torn_tags_are_invalid() -> None:
+    metadata, version = 3, 12
+    body = b"\x00\x00\x00" + b"\x01\x63\x05x"
     with pytest.raises(InvalidRequest):
         parse_request(metadata, version, 13, memoryview(body).toreadonly(), 0)
