@@ -206,7 +206,9 @@ class _Append:
         if partition is not None and code in _ERRORS_WITH_A_HINT:
             leader = hint_for(partition)
         record_errors = tuple(getattr(error, "record_errors", ()))
-        return PartitionResult(number, code, -1, -1, -1, record_errors, message, leader)
+        # Where the records are at fault, the answer tells where the log starts, as Kafka's does.
+        start = partition.log.log_start_offset if partition is not None and record_errors else -1
+        return PartitionResult(number, code, -1, -1, start, record_errors, message, leader)
 
 
 class _Acknowledgement:

@@ -108,11 +108,11 @@ class RepeatedProduce:
     __slots__ = (
         "_acks",
         "_allow_zstd",
-        "_answer_end",
-        "_answer_start",
+        "_answer",
         "_correlation_id",
+        "_has_log_start",
         "_is_flexible",
-        "_numbers",
+        "_layout",
         "_prefix_end",
         "_start",
         "_topic",
@@ -141,11 +141,13 @@ class RepeatedProduce:
         result = PartitionResult(self.partition.topic_partition.partition, 0, *_MARKS)
         answer = encode_produce_response(self._version, 0, [TopicResult(*self._topic[:2], [result])])
         count = 3 if self._version >= _FIRST_WITH_LOG_START else 2
-        self._numbers: struct.Struct = struct.Struct(f">{count}q")
-        at = answer.index(self._numbers.pack(*_MARKS[:count]))
+        marks = struct.pack(f">{count}q", *_MARKS[:count])
+        at = answer.index(marks)
+        start, end = answer[8:at], answer[at + len(marks) :]
+        self._layout: struct.Struct = struct.Struct(f">4si{len(start)}s{count}q{len(end)}s")
         # The length stays: correlation id and numbers have fixed sizes.
-        self._answer_start: tuple[bytes, bytes] = answer[:4], answer[8:at]
-        self._answer_end: bytes = answer[at + self._numbers.size :]
+        self._answer: tuple[bytes, bytes, bytes] = answer[:4], start, end
+        self._has_log_start: bool = count == 3
 
     def records_of(self, frame: memoryview) -> memoryview | None:
         """The records of a request that has this one's prefix; None if its start or end is another."""
@@ -154,7 +156,11 @@ class RepeatedProduce:
             return None
         try:
             if self._is_flexible:
-                size, at = read_unsigned_varint(frame, at)
+                size = frame[at]
+                if size < 0x80:
+                    at += 1
+                else:
+                    size, at = read_unsigned_varint(frame, at)
                 end = at + size - 1
                 if frame[end:] != _NO_TAGS:
                     return None
@@ -177,17 +183,13 @@ class RepeatedProduce:
         return self.partition.must_wait(info)
 
     def answer(self, info: AppendInfo) -> bytes:
-        length, start = self._answer_start
-        numbers = (info.base_offset, info.log_append_time, info.log_start_offset)
-        return b"".join(
-            (
-                length,
-                _INT32.pack(self._correlation_id),
-                start,
-                self._numbers.pack(*numbers[: self._numbers.size // 8]),
-                self._answer_end,
+        length, start, end = self._answer
+        offset, time = info.base_offset, info.log_append_time
+        if self._has_log_start:
+            return self._layout.pack(
+                length, self._correlation_id, start, offset, time, info.log_start_offset, end
             )
-        )
+        return self._layout.pack(length, self._correlation_id, start, offset, time, end)
 
     @property
     def header(self) -> RequestHeader:

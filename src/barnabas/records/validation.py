@@ -9,7 +9,6 @@ Deviations from Apache Kafka 4.3, which walks through every record of every batc
 
 - records that go through untouched are not decoded; the header's timestamps and count are believed, and a
   producer that packs nonsense under a valid CRC hands it to its own consumers;
-- the base offset that a client sends is ignored, where Kafka wants it to be zero;
 - a batch longer than its buffer is a corrupt message, where Kafka sees no batch at all (INVALID_RECORD), and
   anything behind the batch is INVALID_RECORD, where Kafka drops a partial second batch;
 - a codec id that does not exist is UNSUPPORTED_COMPRESSION_TYPE, where Kafka has an unknown server error;
@@ -149,7 +148,7 @@ def validate_produced(
     if size < HEADER_SIZE:
         raise _no_batch(records)
     header = _new_tuple(BatchHeader, _unpack_header(records))
-    _, length, _, magic, crc, attributes, last_delta, base_time, max_time, pid, _, sequence, count = header
+    base, length, _, magic, crc, attributes, last_delta, base_time, max_time, pid, _, sequence, count = header
     codec = attributes & CODEC_MASK
     if magic != MAGIC_V2 or length + LOG_OVERHEAD != size or (codec == ZSTD and not allow_zstd):
         raise _bad_framing(header, size)
@@ -160,6 +159,7 @@ def validate_produced(
     if from_client and (
         count <= 0
         or last_delta != count - 1
+        or base
         or attributes & CONTROL_MASK
         or (pid > NO_PRODUCER_ID and sequence < 0)
     ):
@@ -297,6 +297,8 @@ def _bad_header(header: BatchHeader) -> InvalidRecord:
         return InvalidRecord(
             f"a batch of {header.record_count} records cannot end at offset delta {header.last_offset_delta}"
         )
+    if header.base_offset:
+        return InvalidRecord(f"the base offset of a produced batch is 0, not {header.base_offset}")
     if header.is_control:
         return InvalidRecord("control records are not a client's to write")
     return InvalidRecord(f"producer {header.producer_id} sent sequence {header.base_sequence}")

@@ -167,7 +167,8 @@ class Log(ReadableLog):
 
     def maybe_update_high_watermark(self, offset: int) -> bool:
         """Set the high watermark, kept within the log; says whether it moved."""
-        offset = min(max(offset, self.log_start_offset), self.log_end_offset)
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            offset = min(max(offset, self.log_start_offset), self.log_end_offset)
         if offset == self.high_watermark:
             return False
         self.high_watermark = offset

@@ -37,12 +37,18 @@ def _changed(batch: bytes = BATCH, **changes: int) -> bytes:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_a_sound_batch_goes_through_untouched(codec: int, kind: type) -> None:
-    batch = kind(build_batch(RECORDS, base_offset=12345, compression=codec))
+    batch = kind(build_batch(RECORDS, compression=codec))
     validated = validate_produced(batch, POLICY, NOW)
     assert validated.buffer is batch
     assert validated.batches == [parse_header(batch)]
     assert (validated.record_count, validated.max_timestamp, validated.log_append_time) == (2, NOW, -1)
     assert validated.offset_of_max_timestamp == 1
+
+
+def test_base_offset_of_a_client_has_to_be_zero() -> None:
+    with pytest.raises(InvalidRecord, match="base offset"):
+        validate_produced(build_batch(RECORDS, base_offset=1), POLICY, NOW)
+    validate_produced(build_batch(RECORDS, base_offset=1), POLICY, NOW, from_client=False)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -154,7 +160,7 @@ def test_every_truncation_is_refused() -> None:
 def test_garbage_and_damage_are_kafka_errors(garbage: bytes, position: int, flip: int) -> None:
     damaged = bytearray(BATCH)
     damaged[position] ^= flip
-    outside_the_crc = position < 8 or 12 <= position < 16
+    outside_the_crc = 12 <= position < 16  # the leader epoch; the base offset before it has to be 0
     for data in (garbage, BATCH[:17] + garbage):
         with pytest.raises(KafkaError):
             validate_produced(data, POLICY, NOW)

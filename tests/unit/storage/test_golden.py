@@ -108,7 +108,8 @@ def rewritten(name: str, tmp_path: Path, *, as_leader: bool) -> Log:
         for position, header in iter_headers(data):
             batch = data[position : position + header.size]
             if as_leader:
-                log.append_as_leader(batch, header.partition_leader_epoch)
+                as_produced = bytes(8) + batch[8:]
+                log.append_as_leader(as_produced, header.partition_leader_epoch)
             else:
                 log.append_as_follower(batch)
     return log
