@@ -1,5 +1,6 @@
 """What the settings of server.properties change for clients."""
 
+import contextlib
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -147,11 +148,12 @@ def _listener(port: int) -> int:
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
         if (fields := line.split())[1].endswith(f":{port:04X}") and fields[3] == "0A"
     }
+    sockets = {f"socket:[{inode}]" for inode in inodes}
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            links = {str(link.readlink()) for link in (process / "fd").iterdir()}
-        except OSError:
-            continue
-        if links & {f"socket:[{inode}]" for inode in inodes}:
-            return int(process.name)
+        # Processes and descriptors come and go while they are looked at.
+        with contextlib.suppress(OSError):
+            for link in (process / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if str(link.readlink()) in sockets:
+                        return int(process.name)
     raise AssertionError(f"nobody listens on port {port}")
