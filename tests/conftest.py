@@ -8,19 +8,19 @@ nothing is left out silently.
 import functools
 import importlib.util
 import shutil
-import urllib.request
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from tests.integration.clients.jars import JarsUnavailable, fetch_jars
 
 _PROGRAMS = {
     "kcat": "kcat",
     "java": "default-jre-headless",
     "javac": "default-jdk-headless",
     "strace": "strace",
+    "mvn": "maven",
 }
-_MAVEN = "https://repo1.maven.org/maven2/org/apache/kafka/kafka_2.13/4.3.1/kafka_2.13-4.3.1.pom"
 _unmet: defaultdict[str, list[str]] = defaultdict(list)
 
 
@@ -35,12 +35,14 @@ def missing(name: str) -> str | None:
 
 
 def _maven_missing() -> str | None:
-    request = urllib.request.Request(_MAVEN, method="HEAD")
+    """Maven Central can be had if it gives the jars that the tests want."""
+    if missing("mvn") is not None:
+        return missing("mvn")
     try:
-        with urllib.request.urlopen(request, timeout=10):
-            return None
-    except OSError as error:
+        fetch_jars()
+    except JarsUnavailable as error:
         return f"a network that reaches Maven Central ({error})"
+    return None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

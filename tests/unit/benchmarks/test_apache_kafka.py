@@ -34,7 +34,7 @@ def test_unreachable_maven_central_says_what_maven_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     put_program(tmp_path, "java", "exit 0")
-    put_program(tmp_path, "mvn", "echo '[ERROR] repo.maven.apache.org: unknown host'; exit 1")
+    put_program(tmp_path, "mvn", "echo '[ERROR] central: unknown host'; exit 1")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ApacheKafkaUnavailable, match="unknown host"):
         ApacheKafka.fetch(tmp_path / "cache")
