@@ -163,19 +163,18 @@ class Connection:
                 if frame is None:
                     break
                 result = self._on_frame(self, frame)
-                if result is None:
-                    if self.is_closed:
-                        return
-                elif isinstance(result, Pending):
+                if isinstance(result, Pending):
                     result.when_complete(self._on_completed)
                     responses.add(result)
-                elif responses:
+                elif result is not None and responses:
                     responses.add_done(result)
-                else:
+                elif result is not None:
                     self._enqueue(result)
                     if send_first and reader.kept:
                         send_first = False
                         self._flush()
+                if self.is_closed:
+                    return  # the peer is gone: what it sent behind this is dropped with the connection
                 if self._loop.time() > end_of_turn:
                     self._loop.call_soon(self._dispatch_backlog)
                     break
@@ -198,7 +197,7 @@ class Connection:
             return True
         if self._unsent > UNSENT_LIMIT:
             self._flush()
-            if self._unsent > UNSENT_LIMIT:
+            if self.is_closed or self._unsent > UNSENT_LIMIT:
                 return True
         return bool(self._responses) and self._responses.is_held_back
 
@@ -340,5 +339,6 @@ class Connection:
                 self._send_queued()
         self._socket.close()
         self._out.clear()
+        self.shortcut = None  # it knows this connection: nobody should have to wait for the collector
         self._responses.cancel_all()
         self._on_closed(self)
