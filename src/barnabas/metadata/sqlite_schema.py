@@ -52,7 +52,11 @@ def open_database(path: Path) -> sqlite3.Connection:
     with clear_errors(path):
         connection = connect(path)
         try:
-            if not _is_ours(connection, path):
+            # In one transaction: the answers must be of one moment, while others may be creating it.
+            connection.execute("BEGIN")
+            is_ours = _is_ours(connection, path)
+            connection.execute("COMMIT")
+            if not is_ours:
                 _create(connection, path)
         except BaseException:
             connection.close()
