@@ -225,8 +225,14 @@ class _Fetch:
             return self._encode(results)
         later = Pending()
         future = asyncio.get_running_loop().run_in_executor(self._context.executor, warm, ranges)
-        # Should warming fail, sendfile meets the same disk and closes the connection with its error.
-        future.add_done_callback(lambda _: later.complete(self._encode(results)))
+
+        def send(done: "asyncio.Future[None]") -> None:
+            if not done.cancelled() and done.exception() is not None:
+                # sendfile meets the same disk: it closes the connection with its error.
+                logger.error("Cannot read what a fetch asked for: %s", done.exception())
+            later.complete(self._encode(results))
+
+        future.add_done_callback(send)
         return later
 
     def _encode(self, results: list[TopicResult]) -> Parts:

@@ -305,7 +305,11 @@ def _create_and_append(
     pending = Pending()
 
     async def create_then_append() -> None:
-        await create_missing(context, missing)
+        try:
+            await create_missing(context, missing)
+        except Exception:
+            logger.exception("Topics for a Produce of %r could not be created", connection)
+            connection.close("internal error", is_fault=True)
         if connection.is_closed:
             return
         hosted = [context.partitions.topic(topic.name) for topic in kept.topics]

@@ -8,6 +8,7 @@ Owns the high watermark and everybody who waits for it. Invariants:
 Called from the event loop's thread only.
 """
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -26,6 +27,8 @@ from barnabas.replication.hosted_logs import HostedLogs
 from barnabas.storage.append_info import AppendInfo
 from barnabas.storage.log import Log
 from barnabas.storage.log_slice import LogSlice
+
+logger = logging.getLogger("replication")
 
 READ_COMMITTED = 1
 ALL = -1
@@ -195,7 +198,12 @@ class Partition:
 
     def _tell_watchers(self, added: int) -> None:
         for watcher in list(self.watchers):
-            watcher.on_readable(added)
+            try:
+                watcher.on_readable(added)
+            except Exception:
+                # A reader's trouble is not the writer's: the append it is told of has happened.
+                logger.exception("A fetch that waits for %s failed", self.topic_partition)
+                self.watchers.discard(watcher)
 
     # --- reading ------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.fakes.node import Node
 
+from barnabas.handlers import produce
 from barnabas.handlers.dispatch import Dispatcher
 from barnabas.network.connection import Peer
 from barnabas.network.responses import Parts, Pending
@@ -186,3 +187,21 @@ def test_prefixes_of_many_lengths_are_bounded(lanes: Lanes) -> None:
         lanes.send(frame(lanes.node, 9, 1, batch(), client=client))
     shortcut: Any = lanes.connection.shortcut
     assert len(shortcut.repetitions._ends) <= 4
+
+
+def test_produce_whose_topic_cannot_be_created_does_not_hang(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(context: object, names: list[str]) -> None:
+        raise ZeroDivisionError
+
+    async def scenario() -> None:
+        monkeypatch.setattr(produce, "create_missing", broken)
+        dispatcher, connection = Dispatcher(node.context, asyncio.get_running_loop()), FakeConnection()
+        request = frame(node, 9, 1, batch(), topic="new")
+        assert isinstance(dispatcher.on_frame(connection, request), Pending)  # type: ignore[arg-type]
+        async with asyncio.timeout(5):
+            while not connection.is_closed:
+                await asyncio.sleep(0)
+
+    asyncio.run(scenario())

@@ -247,6 +247,29 @@ def test_fetch_that_found_too_little_waits_on() -> None:
     run(scenario)
 
 
+def test_fetch_that_fails_when_it_is_woken_does_not_fail_the_append(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken:
+        def on_readable(self, added: int) -> None:
+            raise ZeroDivisionError
+
+        def give_up(self) -> None:
+            raise AssertionError("nobody gave up")
+
+    async def scenario() -> None:
+        bench = Bench()
+        bench.partition.watchers.add(Broken())
+        fetch = Fetch(bench, wanted=1)
+        bench.append()
+        assert bench.partition.log.high_watermark == 1
+        assert fetch.asked == [False]
+        assert not bench.partition.watchers
+
+    run(scenario)
+    assert "waits for t-0 failed" in caplog.text
+
+
 def test_deleted_topic_wakes_its_fetches() -> None:
     async def scenario() -> None:
         bench = Bench()
