@@ -58,10 +58,13 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=purpose)
     parser.add_argument("--rounds", type=int, help="counted rounds of each scenario (5; 3 with --quick)")
     parser.add_argument(
-        "--only", metavar="TEXT", help="only scenarios named so: small/1c, fetch, confluent, start, idle, ..."
+        "--only",
+        metavar="TEXT",
+        help="only scenarios named so: small/1c, fetch, confluent, start, idle, groups/join, groups/leave, "
+        "commits, heartbeats, compaction, offsets-scale, ...",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="under three minutes: the rows with targets and a few more"
+        "--quick", action="store_true", help="about five minutes: most rows with targets, smaller"
     )
     parser.add_argument("--no-apache", action="store_true", help="measure Barnabas alone")
     parser.add_argument("--no-barnabas", action="store_true", help="measure Apache Kafka alone")

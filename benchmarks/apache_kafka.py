@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from benchmarks.broker_settings import COMMON
 from benchmarks.processes import BrokerProcess, free_ports, wait_until_ready
 
 VERSION = "4.3.1"
@@ -77,13 +78,10 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 log.dirs={log_dir}
-offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
-group.initial.rebalance.delay.ms=0
-log.segment.delete.delay.ms=100
 log.initial.task.delay.ms=500
 """
 
@@ -127,7 +125,8 @@ class ApacheKafka:
             shutil.copytree(self._home / "formatted", log_dir)
         port, controller_port = free_ports(2)
         properties = directory / "server.properties"
-        properties.write_text(_PROPERTIES.format(port=port, controller_port=controller_port, log_dir=log_dir))
+        own = _PROPERTIES.format(port=port, controller_port=controller_port, log_dir=log_dir)
+        properties.write_text(own + COMMON)
         command = [*self._java_command(), "kafka.Kafka", str(properties)]
         process = BrokerProcess.start(
             self.name, command, port=port, log_dir=log_dir, output=directory / "output.log"
@@ -146,7 +145,7 @@ class ApacheKafka:
         (self._home / "log4j2.xml").write_text(_LOG4J)
         properties = self._home / "format.properties"
         # Ports are not part of what formatting writes, so one formatted directory serves every start.
-        properties.write_text(_PROPERTIES.format(port=9092, controller_port=9093, log_dir=target))
+        properties.write_text(_PROPERTIES.format(port=9092, controller_port=9093, log_dir=target) + COMMON)
         command = [*self._java_command(), "kafka.tools.StorageTool"]
         command += ["format", "-t", "YmFybmFiYXNfYmVuY2gwMA", "-c", str(properties)]
         _run(command, "formatting a log directory")

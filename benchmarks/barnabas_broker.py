@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from benchmarks.broker_settings import COMMON
 from benchmarks.processes import BrokerProcess, free_ports, wait_until_ready
 
 _SOURCES = Path(__file__).resolve().parent.parent / "src"
@@ -14,7 +15,6 @@ _PROPERTIES = """broker.id=1
 listeners=PLAINTEXT://127.0.0.1:{port}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 log.dirs={log_dir}
-log.segment.delete.delay.ms=100
 """
 
 
@@ -29,7 +29,7 @@ class Barnabas:
         directory.mkdir(parents=True, exist_ok=True)
         log_dir = directory / "logs"
         properties = directory / "server.properties"
-        properties.write_text(_PROPERTIES.format(port=port, log_dir=log_dir))
+        properties.write_text(_PROPERTIES.format(port=port, log_dir=log_dir) + COMMON)
         inherited = os.environ.get("PYTHONPATH")
         environment = {"PYTHONPATH": f"{_SOURCES}{os.pathsep}{inherited}" if inherited else str(_SOURCES)}
         command = [sys.executable, "-m", "barnabas", "serve", str(properties)]

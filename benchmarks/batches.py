@@ -1,7 +1,7 @@
 """Record batches (magic 2) for the generators, encoded once before anything is timed.
 
-An encoder of its own, so that what is replayed does not come from the code under test. Records have no key
-and no headers.
+An encoder of its own, so that what is replayed does not come from the code under test. Records have no
+headers, and a key only where one is given.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import struct
 import time
+from collections.abc import Sequence
 
 from crc32c import crc32c
 
@@ -30,17 +31,21 @@ def uvarint(value: int) -> bytes:
     return bytes(out)
 
 
-def record(offset_delta: int, value: bytes) -> bytes:
-    # attributes 0, timestamp delta 0, the offset delta, key length -1, the value, no headers
-    body = b"\x00\x00" + varint(offset_delta) + b"\x01" + varint(len(value)) + value + b"\x00"
+def record(offset_delta: int, value: bytes, key: bytes | None = None) -> bytes:
+    # attributes 0, timestamp delta 0, the offset delta, the key (-1: none), the value, no headers
+    named = b"\x01" if key is None else varint(len(key)) + key
+    body = b"\x00\x00" + varint(offset_delta) + named + varint(len(value)) + value + b"\x00"
     return varint(len(body)) + body
 
 
-def batch(values: list[bytes], timestamp_ms: int | None = None) -> bytes:
-    """One uncompressed batch at base offset 0 holding `values`."""
+def batch(values: list[bytes], timestamp_ms: int | None = None, keys: Sequence[bytes] | None = None) -> bytes:
+    """One uncompressed batch at base offset 0 holding `values`, with `keys` if any."""
     now = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
     count = len(values)
-    records = b"".join(record(delta, value) for delta, value in enumerate(values))
+    named = [None] * count if keys is None else keys
+    records = b"".join(
+        record(delta, value, key) for delta, (value, key) in enumerate(zip(values, named, strict=True))
+    )
     checked = _AFTER_CRC.pack(0, count - 1, now, now, -1, -1, -1, count) + records
     return _UP_TO_CRC.pack(0, 4 + 1 + 4 + len(checked), -1, 2, crc32c(checked)) + checked
 

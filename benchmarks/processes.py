@@ -84,7 +84,7 @@ class BrokerProcess:
         return Connection(HOST, self.port)
 
     def mark_ready(self) -> None:
-        self.ready_seconds = time.perf_counter() - self._started
+        self.ready_seconds = self.seconds_since_exec()
 
     def check_running(self) -> None:
         code = self._process.poll()
@@ -96,6 +96,20 @@ class BrokerProcess:
 
     def peak_rss_mb(self) -> float:
         return self._memory_mb("VmHWM:")
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all threads since the start."""
+        self.check_running()
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self) -> None:
+        """SIGKILL: what a crash of the process leaves behind."""
+        self._process.kill()
+        self._process.wait()
+
+    def seconds_since_exec(self) -> float:
+        return time.perf_counter() - self._started
 
     def stop(self, timeout: float = 60.0) -> None:
         """SIGTERM and wait, as a clean stop does; SIGKILL only for a broker that does not follow."""

@@ -1,51 +1,50 @@
 """The few Kafka requests the raw generator sends, encoded by hand, at versions both brokers serve.
 
 Produce v9, Fetch v12, Metadata v9, CreateTopics v5, DeleteTopics v4: the newest that still name topics by
-name, all of them in the flexible encoding. Requests include their four length bytes. Responses are given
-without them, from the correlation id on.
+name; IncrementalAlterConfigs v1; all of them in the flexible encoding. Requests include their four length
+bytes. Responses are given without them, from the correlation id on.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.batches import uvarint
 
-PRODUCE, FETCH, METADATA, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 3, 19, 20
+PRODUCE, FETCH, METADATA, CREATE_TOPICS, DELETE_TOPICS, INCREMENTAL_ALTER_CONFIGS = 0, 1, 3, 19, 20, 44
 CLIENT_ID = b"barnabas-bench"
 
-_NO_TAGS = b"\x00"
+NO_TAGS = b"\x00"
 
 
 class UnexpectedAnswer(Exception):
     """The broker answered with an error, or with bytes that are not the asked response."""
 
 
-def _string(text: str) -> bytes:
+def encoded_string(text: str) -> bytes:
     raw = text.encode()
     return uvarint(len(raw) + 1) + raw
 
 
-def _array(items: Iterable[bytes]) -> bytes:
+def encoded_array(items: Iterable[bytes]) -> bytes:
     encoded = list(items)
     return uvarint(len(encoded) + 1) + b"".join(encoded)
 
 
-def _request(api_key: int, version: int, body: bytes) -> bytes:
-    header = struct.pack(">hhih", api_key, version, 1, len(CLIENT_ID)) + CLIENT_ID + _NO_TAGS
+def encoded_request(api_key: int, version: int, body: bytes) -> bytes:
+    header = struct.pack(">hhih", api_key, version, 1, len(CLIENT_ID)) + CLIENT_ID + NO_TAGS
     return struct.pack(">i", len(header) + len(body)) + header + body
 
 
 def produce(topic: str, batches: Sequence[tuple[int, bytes]], acks: int, timeout_ms: int = 30000) -> bytes:
     """Produce v9 of one batch for each (partition, batch)."""
-    partitions = _array(
-        struct.pack(">i", index) + uvarint(len(records) + 1) + records + _NO_TAGS
-        for index, records in batches
+    partitions = encoded_array(
+        struct.pack(">i", index) + uvarint(len(records) + 1) + records + NO_TAGS for index, records in batches
     )
-    topics = _array([_string(topic) + partitions + _NO_TAGS])
-    return _request(PRODUCE, 9, b"\x00" + struct.pack(">hi", acks, timeout_ms) + topics + _NO_TAGS)
+    topics = encoded_array([encoded_string(topic) + partitions + NO_TAGS])
+    return encoded_request(PRODUCE, 9, b"\x00" + struct.pack(">hi", acks, timeout_ms) + topics + NO_TAGS)
 
 
 def fetch(
@@ -56,28 +55,46 @@ def fetch(
     min_bytes: int = 1,
 ) -> bytes:
     """Fetch v12 without a session, from each (partition, offset)."""
-    partitions = _array(
-        struct.pack(">iiqiqi", index, -1, offset, -1, -1, partition_max_bytes) + _NO_TAGS
+    partitions = encoded_array(
+        struct.pack(">iiqiqi", index, -1, offset, -1, -1, partition_max_bytes) + NO_TAGS
         for index, offset in offsets
     )
-    topics = _array([_string(topic) + partitions + _NO_TAGS])
+    topics = encoded_array([encoded_string(topic) + partitions + NO_TAGS])
     head = struct.pack(">iiiibii", -1, max_wait_ms, min_bytes, 0x7FFFFFFF, 0, 0, -1)
-    return _request(FETCH, 12, head + topics + _array([]) + _string("") + _NO_TAGS)
+    return encoded_request(FETCH, 12, head + topics + encoded_array([]) + encoded_string("") + NO_TAGS)
 
 
 def metadata(topics: Sequence[str] | None) -> bytes:
     """Metadata v9 of the named topics, or of all topics when None; never creates one."""
-    asked = b"\x00" if topics is None else _array(_string(name) + _NO_TAGS for name in topics)
-    return _request(METADATA, 9, asked + b"\x00\x00\x00" + _NO_TAGS)
+    asked = b"\x00" if topics is None else encoded_array(encoded_string(name) + NO_TAGS for name in topics)
+    return encoded_request(METADATA, 9, asked + b"\x00\x00\x00" + NO_TAGS)
 
 
-def create_topic(topic: str, partitions: int, timeout_ms: int = 60000) -> bytes:
-    spec = _string(topic) + struct.pack(">ih", partitions, 1) + _array([]) + _array([]) + _NO_TAGS
-    return _request(CREATE_TOPICS, 5, _array([spec]) + struct.pack(">i?", timeout_ms, False) + _NO_TAGS)
+def create_topic(
+    topic: str, partitions: int, configs: Mapping[str, str] | None = None, timeout_ms: int = 60000
+) -> bytes:
+    chosen = encoded_array(
+        encoded_string(key) + encoded_string(value) + NO_TAGS for key, value in (configs or {}).items()
+    )
+    spec = encoded_string(topic) + struct.pack(">ih", partitions, 1) + encoded_array([]) + chosen + NO_TAGS
+    return encoded_request(
+        CREATE_TOPICS, 5, encoded_array([spec]) + struct.pack(">i?", timeout_ms, False) + NO_TAGS
+    )
 
 
 def delete_topic(topic: str, timeout_ms: int = 60000) -> bytes:
-    return _request(DELETE_TOPICS, 4, _array([_string(topic)]) + struct.pack(">i", timeout_ms) + _NO_TAGS)
+    return encoded_request(
+        DELETE_TOPICS, 4, encoded_array([encoded_string(topic)]) + struct.pack(">i", timeout_ms) + NO_TAGS
+    )
+
+
+def alter_topic_configs(topic: str, configs: Mapping[str, str]) -> bytes:
+    """IncrementalAlterConfigs v1: set these keys of a topic."""
+    set_to = encoded_array(
+        encoded_string(key) + b"\x00" + encoded_string(value) + NO_TAGS for key, value in configs.items()
+    )
+    resource = b"\x02" + encoded_string(topic) + set_to + NO_TAGS
+    return encoded_request(INCREMENTAL_ALTER_CONFIGS, 1, encoded_array([resource]) + b"\x00" + NO_TAGS)
 
 
 class Reader:
@@ -108,6 +125,14 @@ class Reader:
             return None
         self.position += length
         return bytes(self._buffer[self.position - length : self.position]).decode()
+
+    def take(self, size: int) -> bytes:
+        self.position += size
+        return bytes(self._buffer[self.position - size : self.position])
+
+    def raw(self) -> bytes:
+        """Compact bytes; null counts as empty."""
+        return self.take(self.count())
 
     def count(self) -> int:
         """The length of an array; a null one counts as empty."""
@@ -180,6 +205,20 @@ def check_created(response: bytes) -> None:
         return
 
 
+def check_configs_altered(response: bytes) -> None:
+    reader = Reader(response)
+    reader.unpack("i")
+    reader.tags()
+    reader.unpack("i")
+    for _ in range(reader.count()):
+        (error,) = reader.unpack("h")
+        if error:
+            raise UnexpectedAnswer(
+                f"altering a topic's configuration: error code {error} ({reader.string()})"
+            )
+        return
+
+
 class ProduceAnswer:
     """Where error codes are in the answers to a Produce request: equal requests get equally long answers."""
 
@@ -187,7 +226,7 @@ class ProduceAnswer:
 
     def __init__(self, topic: str, partitions: int) -> None:
         # correlation id, tags, topics, name, partitions; 33 bytes a partition; tags, throttle time, tags
-        first = 4 + 1 + 1 + len(_string(topic)) + len(uvarint(partitions + 1))
+        first = 4 + 1 + 1 + len(encoded_string(topic)) + len(uvarint(partitions + 1))
         self.error_positions = [first + 33 * index + 4 for index in range(partitions)]
         self.size = first + 33 * partitions + 1 + 4 + 1
 

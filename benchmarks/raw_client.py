@@ -11,7 +11,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -41,7 +41,7 @@ class Connection:
     def close(self) -> None:
         self.socket.close()
 
-    def send(self, request: bytes | memoryview) -> None:
+    def send(self, request: bytes | bytearray | memoryview) -> None:
         self.socket.sendall(request)
 
     def receive(self) -> bytes:
@@ -77,9 +77,26 @@ class Connection:
         return bytes(parts)
 
 
-def create_topic(connection: Connection, topic: str, partitions: int, timeout: float = 120.0) -> None:
+def create_topic(
+    connection: Connection,
+    topic: str,
+    partitions: int,
+    configs: Mapping[str, str] | None = None,
+    timeout: float = 120.0,
+) -> None:
     """Create the topic and return when every partition has a leader."""
-    protocol.check_created(connection.call(protocol.create_topic(topic, partitions)))
+    protocol.check_created(connection.call(protocol.create_topic(topic, partitions, configs)))
+    _wait_until_led(connection, topic, partitions, timeout)
+
+
+def ensure_topic(connection: Connection, topic: str, partitions: int) -> None:
+    """The same, unless the topic exists."""
+    view = protocol.parse_metadata(connection.call(protocol.metadata([topic])))
+    if view.led_partitions.get(topic) != partitions:
+        create_topic(connection, topic, partitions)
+
+
+def _wait_until_led(connection: Connection, topic: str, partitions: int, timeout: float) -> None:
     deadline = time.perf_counter() + timeout
     while time.perf_counter() < deadline:
         view = protocol.parse_metadata(connection.call(protocol.metadata([topic])))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -23,7 +24,7 @@ from benchmarks.processes import BrokerFailed, BrokerProcess
 from benchmarks.progress import Progress
 from benchmarks.protocol import UnexpectedAnswer
 from benchmarks.results import Results, Row
-from benchmarks.scenarios import idle_cost, load_scenarios, start
+from benchmarks.scenarios import idle_cost, load_scenarios, offsets_scale, rounds_of, start
 from benchmarks.scenarios.base import Launcher, Scenario, Settings
 from benchmarks.scenarios.small_requests import OneRecordRequests
 
@@ -61,6 +62,8 @@ class Runner:
         ]
         if scenarios:
             self._measure_load(scenarios, results)
+        if self._plan.wants(offsets_scale.NAME):
+            self._measure_offsets_scale(results)
         if self._plan.wants(idle_cost.NAME):
             self._measure_idle_cost(results)
 
@@ -121,7 +124,7 @@ class Runner:
                     f"warming up  {number + 1}/{len(scenarios)}  {broker.name}  {scenario.name}"
                 )
                 try:
-                    scenario.measure(broker, self._plan.settings)
+                    scenario.measure(broker, self._plan.settings.for_warming_up())
                 except _FAILURES as error:
                     self._fail(results, scenario.name, broker.name, error)
                     failed.add((scenario.name, broker.name))
@@ -129,14 +132,29 @@ class Runner:
 
     def _measure(self, scenario: Scenario, brokers: Sequence[BrokerProcess], results: Results) -> None:
         figures: FIGURES = {metric.key: {} for metric in scenario.metrics}
-        for number in range(self._plan.rounds):
+        rounds = rounds_of(scenario.name, self._plan.rounds, self._plan.settings)
+        for number in range(rounds):
             for broker in brokers if number % 2 == 0 else list(reversed(brokers)):
-                self._progress.update(self._live(scenario, number, figures))
+                self._progress.update(self._live(scenario, f"{number + 1}/{rounds}", figures))
                 try:
                     _add(figures, broker.name, scenario.measure(broker, self._plan.settings))
                 except _FAILURES as error:
                     self._fail(results, scenario.name, broker.name, error)
         self._report(results, scenario.group, scenario.metrics, figures)
+
+    def _measure_offsets_scale(self, results: Results) -> None:
+        settings = self._plan.settings
+        for load in offsets_scale.loads(settings):
+            figures: FIGURES = {metric.key: {} for metric in load.metrics}
+            for launcher in self._launchers:
+                self._progress.update(f"{load.records:,} offset records  {launcher.name}")
+                directory = self._plan.directory / load.name / launcher.name.replace(" ", "-")
+                scale = offsets_scale.OffsetsScale(launcher, directory, load, settings.offset_keys)
+                try:
+                    scale.measure(settings, partial(_add, figures, launcher.name))
+                except _FAILURES as error:
+                    self._fail(results, f"{offsets_scale.NAME}/{load.name}", launcher.name, error)
+            self._report(results, offsets_scale.GROUP, load.metrics, figures)
 
     def _measure_idle_cost(self, results: Results) -> None:
         barnabas = next((launcher for launcher in self._launchers if isinstance(launcher, Barnabas)), None)
@@ -160,13 +178,13 @@ class Runner:
     def _in_turn(self, number: int) -> list[Launcher]:
         return list(self._launchers) if number % 2 == 0 else list(reversed(self._launchers))
 
-    def _live(self, scenario: Scenario, number: int, figures: FIGURES) -> str:
+    def _live(self, scenario: Scenario, turn: str, figures: FIGURES) -> str:
         metric = scenario.metrics[0]
         so_far = "  ".join(
             f"{name} {format_figure(median(values), metric.unit)}"
             for name, values in figures[metric.key].items()
         )
-        return f"{metric.title}  round {number + 1}/{self._plan.rounds}  {so_far}"
+        return f"{metric.title}  round {turn}  {so_far}"
 
     def _report(self, results: Results, group: str, metrics: Sequence[Metric], figures: FIGURES) -> None:
         for metric in metrics:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from benchmarks.scenarios import confluent, consume, latency, produce, small_requests
-from benchmarks.scenarios.base import Scenario
+from benchmarks.scenarios import (
+    commits,
+    compaction,
+    confluent,
+    confluent_groups,
+    consume,
+    groups,
+    latency,
+    produce,
+    small_requests,
+)
+from benchmarks.scenarios.base import Scenario, Settings
 
 _QUICK = (
     "produce/100B/acks=1/1p",
@@ -16,10 +26,43 @@ _QUICK = (
     "confluent/produce/100B/acks=all/1p",
     "confluent/consume/100B",
     "confluent/latency",
+    "groups/join/classic/10",
+    "groups/join/classic/100",
+    "groups/join/consumer/10",
+    "groups/join/consumer/100",
+    "groups/leave/classic/10",
+    "groups/leave/consumer/10",
+    "groups/confluent/classic/1",
+    "groups/confluent/consumer/10",
+    "commits/1p",
+    "heartbeats/1000",
+    "compaction/100B",
+    "compaction/1000B",
+    "compaction/latency",
 )
+
+_LONG = ("heartbeats/1000", "compaction/100B", "compaction/1000B")
+_LONGEST = ("compaction/latency",)
 
 
 def load_scenarios(*, quick: bool = False) -> list[Scenario]:
-    families = (produce, small_requests, consume, latency, confluent)
+    families = (
+        produce,
+        small_requests,
+        consume,
+        latency,
+        confluent,
+        groups,
+        confluent_groups,
+        commits,
+        compaction,
+    )
     scenarios = [scenario for family in families for scenario in family.scenarios()]
     return [scenario for scenario in scenarios if not quick or scenario.name in _QUICK]
+
+
+def rounds_of(name: str, rounds: int, settings: Settings) -> int:
+    """Fewer rounds for what takes long."""
+    if name in _LONGEST:
+        return 1
+    return min(rounds, settings.long_rounds) if name in _LONG else rounds

@@ -31,6 +31,19 @@ class Settings:
     small_client_records: int = 40_000
     idle_partitions: int = 5000
     idle_connections: int = 1000
+    heartbeat_seconds: float = 3.0
+    compacted_bytes: int = 300_000_000
+    dirty_bytes: int = 1_000_000_000
+    offset_records: int = 1_000_000
+    single_offset_records: int = 100_000
+    offset_keys: int = 100_000
+    long_rounds: int = 3
+    clean_restarts: int = 3
+    killed_restarts: int = 2
+
+    def for_warming_up(self) -> Settings:
+        """Less of what takes long."""
+        return replace(self, heartbeat_seconds=0.5, compacted_bytes=60_000_000, dirty_bytes=60_000_000)
 
     def for_compiling(self) -> Settings:
         return replace(self, seconds=self.compile_seconds)
@@ -47,6 +60,13 @@ class Settings:
             small_client_records=10_000,
             idle_partitions=1000,
             idle_connections=300,
+            compacted_bytes=100_000_000,
+            dirty_bytes=300_000_000,
+            offset_records=300_000,
+            single_offset_records=0,
+            long_rounds=1,
+            clean_restarts=1,
+            killed_restarts=1,
         )
 
 
@@ -92,7 +112,7 @@ def topic(
         finally:
             with broker.connect() as other:
                 raw_client.delete_topic(other, name)
-            _wait_until_gone(broker.log_dir, name)
+            wait_until_gone(broker.log_dir, name)
 
 
 def settle(connection: Connection, name: str, partitions: int) -> None:
@@ -109,7 +129,7 @@ def settle(connection: Connection, name: str, partitions: int) -> None:
         raw_client.produce_times(connection, request, answer, 2)
 
 
-def _wait_until_gone(log_dir: Path, name: str) -> None:
+def wait_until_gone(log_dir: Path, name: str) -> None:
     """Deletion goes on in the background; its unlinking must not fall into the next measurement."""
     deadline = time.monotonic() + DELETION_TIMEOUT
     while time.monotonic() < deadline:

@@ -268,6 +268,9 @@ class FaultyFileSystem(FileSystem):
     def modified_ms(self, path: StrPath) -> int:
         return self._file(path).modified_ms
 
+    def set_modified_ms(self, path: StrPath, modified_ms: int) -> None:
+        self._file(path).modified_ms = modified_ms
+
     def rmtree(self, path: StrPath) -> None:
         parent, name = self._parent(path)
         if name in parent.entries:

@@ -22,12 +22,17 @@ from barnabas.base.clock import ManualClock
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.config.topic_config import resolve_log_config
+from barnabas.base.deferred import Deferred
+from barnabas.base.errors import KafkaError
 from barnabas.controller.configs import ConfigAdmin
 from barnabas.controller.producer_ids import ProducerIds
 from barnabas.controller.requests import NewTopic
 from barnabas.controller.topics import TopicAdmin
+from barnabas.coordinator.group_coordinator import GroupCoordinator
+from barnabas.coordinator.runtime.hosted_shard import HostedShard
+from barnabas.coordinator.shard import GroupShard
 from barnabas.handlers.context import Context, Request
-from barnabas.handlers.registry import APIS, handler_of
+from barnabas.handlers.registry import API_VERSIONS, APIS, AS_IT_CAME, handler_of
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
 from barnabas.metadata.sqlite_store import SqliteStore
@@ -65,6 +70,9 @@ class Node:
         self.partitions: Partitions = Partitions(
             self.config.broker_id, self.logs, cast(Flusher, None), self._config_of
         )
+        self.groups: GroupCoordinator = GroupCoordinator(
+            self.config, self.partitions, self.clock, _load_at_once, _never, _at_once
+        )
         self.context: Context = Context(
             config=self.config,
             clock=self.clock,
@@ -76,6 +84,7 @@ class Node:
             logs=self.logs,
             fetch_sessions=cast(FetchSessions, None),
             store=self,
+            group_host=self,
             executor=cast(Executor, None),
         )
 
@@ -90,8 +99,16 @@ class Node:
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The store thread's part: do it, then let the partitions follow."""
         result = function(*args, **kwargs)
-        self.partitions.follow(self.cluster.image)
+        self._follow()
         return result
+
+    def get(self) -> GroupCoordinator:
+        """The group host's part."""
+        return self.groups
+
+    def _follow(self) -> None:
+        self.partitions.follow(self.cluster.image)
+        self.groups.follow(self.cluster.image)
 
     def close(self) -> None:
         self.logs.abandon()
@@ -105,7 +122,13 @@ class Node:
         own = {key.replace("_", "."): value for key, value in configs.items()}
         (result,) = self.context.topics.create_topics([NewTopic(name, partitions, configs=own)])
         assert not result.error, result.message
-        self.partitions.follow(self.cluster.image)
+        self._follow()
+
+    def advance(self, ms: int) -> None:
+        """Let time go by; what is due in the coordinator is done."""
+        self.clock.advance(ms)
+        for hosted in self.groups.hosted():
+            hosted.run_due()
 
     def append(self, topic: str, *timestamps: int, partition: int = 0, **batch: Any) -> Partition:
         """One batch with a record for each timestamp."""
@@ -116,18 +139,52 @@ class Node:
 
     def ask(self, name: str, version: int | None = None, **body: Any) -> Any:
         """kio's response of that version, by default the newest; entities of the request are plain dicts."""
+        return self.send(name, version, **body).result()
+
+    def send(self, name: str, version: int | None = None, **body: Any) -> Deferred[Any]:
+        """The same for a request whose answer may come later."""
         key = _KEYS[name]
         version = APIS[key].max_version if version is None else version
         data = written(entity(load_request_schema(key, version), body))
-        parsed, raw = parse_request(key, version, APIS[key].max_version, memoryview(data).toreadonly(), 0)
+        newest = version if key in AS_IT_CAME else APIS[key].max_version
+        parsed, raw = parse_request(key, version, newest, memoryview(data).toreadonly(), 0)
         request = Request(key, version, 1, "test", Peer("localhost", 1, self.listener), parsed, raw)
-        reply: Reply | Coroutine[Any, Any, Reply] = handler_of(key)(self.context, request)
+        reply: Reply | Deferred[Reply] | Coroutine[Any, Any, Reply] = handler_of(key)(self.context, request)
         if inspect.iscoroutine(reply):
             reply = asyncio.run(reply)
-        assert isinstance(reply, Reply)
-        response = load_response_schema(key, version)
-        header = 5 if response.__flexible__ and name != "ApiVersions" else 4
-        return read(response, encode_response(key, version, 1, reply)[header:])
+        answer = reply if isinstance(reply, Deferred) else Deferred.of(cast(Reply, reply))
+        return answer.map(lambda each: _through_bytes(key, version, each), _no_reply)
+
+
+def _through_bytes(key: int, version: int, reply: Reply) -> Any:
+    assert isinstance(reply, Reply)
+    response = load_response_schema(key, version)
+    header = 5 if response.__flexible__ and key != API_VERSIONS else 4
+    return read(response, encode_response(key, version, 1, reply)[header:])
+
+
+def _no_reply(error: KafkaError) -> Any:
+    raise AssertionError("a handler makes an answer of every error") from error
+
+
+def _load_at_once(hosted: HostedShard[GroupShard], partition: Partition) -> None:
+    """Topics of a node are new: there is nothing to load."""
+    hosted.activate()
+
+
+def _at_once(callback: Callable[[], None]) -> None:
+    """The loop's turn ends with every request."""
+    callback()
+
+
+class _Silent:
+    def cancel(self) -> None:
+        pass
+
+
+def _never(delay: float, callback: Callable[[], None]) -> _Silent:
+    """Time goes by in `Node.advance` only."""
+    return _Silent()
 
 
 def entity(kind: Any, values: dict[str, Any]) -> Any:

@@ -13,6 +13,11 @@ from tests.faults.conftest import Serve
 from tests.faults.reader import read_all
 from tests.faults.served import Served
 from tests.faults.test_crash import create_topic
+from tests.integration.clients.group_requests import (
+    commit_offset,
+    committed_offset,
+    wait_for_coordinator,
+)
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, fetch, produce
 
@@ -95,6 +100,27 @@ def test_file_that_cannot_grow_takes_its_directory_offline(serve: Serve, tmp_pat
     broker.start()
     with RawClient(broker.port) as client:
         assert len(read_all(client, lost)) == acknowledged
+
+
+def test_offsets_that_cannot_be_written_are_refused_and_those_before_are_kept(
+    serve: Serve, tmp_path: Path
+) -> None:
+    broker = serve({"offsets.topic.num.partitions": 1}, log_dirs=[tmp_path / "a", tmp_path / "b"]).start()
+    create_topic(broker, "t", {})
+    wait_for_coordinator(broker.port, "g")
+    resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+    acknowledged = 0
+    with RawClient(broker.port) as client:
+        while (code := commit_offset(client, "g", "t", acknowledged + 1, metadata="x" * 4000)) == 0:
+            acknowledged += 1
+        assert code == ErrorCode.not_coordinator
+        assert acknowledged > 100
+    broker.assert_no_traceback()
+    broker.stop()
+    broker.start()
+    wait_for_coordinator(broker.port, "g")
+    with RawClient(broker.port) as client:
+        assert committed_offset(client, "g", "t") == acknowledged
 
 
 def test_producer_without_acks_is_told_by_a_closed_connection(serve: Serve, tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ def _scalar(field: "dataclasses.Field[Any]", topic: str, topic_id: uuid.UUID) ->
     match field.metadata["kafka_type"]:
         case "string":
             return topic
+        case "bytes":
+            return b"hostile"
         case "uuid":
             return topic_id
         case "records":

@@ -54,6 +54,8 @@ def filled(
 def scalar(field: "dataclasses.Field[Any]", numbers: "count[int]") -> Any:
     number = next(numbers)
     match field.metadata["kafka_type"]:
+        case "bytes":
+            return f"bytes-{number}".encode()
         case "string":
             return f"text-{number}"
         case "bool":

@@ -12,45 +12,67 @@ __all__ = [
     "ErrorCode",
     "KafkaError",
     "error_of",
+    "CoordinatorLoadInProgress",
     "CoordinatorNotAvailable",
     "CorruptMessage",
     "DuplicateSequence",
+    "FencedInstanceId",
     "FencedLeaderEpoch",
+    "FencedMemberEpoch",
     "FetchSessionIdNotFound",
+    "GroupIdNotFound",
+    "GroupMaxSizeReached",
+    "GroupSubscribedToTopic",
+    "IllegalGeneration",
+    "InconsistentGroupProtocol",
     "InconsistentTopicId",
+    "InvalidCommitOffsetSize",
     "InvalidConfig",
     "InvalidFetchSessionEpoch",
+    "InvalidGroupId",
     "InvalidPartitions",
     "InvalidProducerEpoch",
     "InvalidRecord",
+    "InvalidRegularExpression",
     "InvalidReplicaAssignment",
     "InvalidReplicationFactor",
     "InvalidRequest",
     "InvalidRequiredAcks",
+    "InvalidSessionTimeout",
     "InvalidTimestamp",
     "InvalidTopic",
     "InvalidTxnState",
     "LeaderNotAvailable",
     "LogDirNotFound",
+    "MemberIdRequired",
     "MessageTooLarge",
+    "NonEmptyGroup",
+    "NotCoordinator",
     "NotEnoughReplicas",
     "NotLeaderOrFollower",
+    "OffsetMetadataTooLarge",
     "OffsetOutOfRange",
     "OperationNotAttempted",
     "OutOfOrderSequence",
     "PolicyViolation",
+    "RebalanceInProgress",
     "RecordListTooLarge",
     "ReplicaNotAvailable",
     "RequestTimedOut",
+    "StaleMemberEpoch",
     "StorageError",
     "TopicDeletionDisabled",
     "TopicExists",
     "TransactionalIdNotFound",
     "UnknownLeaderEpoch",
+    "UnknownMemberId",
     "UnknownProducerId",
     "UnknownServerError",
     "UnknownTopicId",
     "UnknownTopicOrPartition",
+    "UnreleasedInstanceId",
+    "UnstableOffsetCommit",
+    "UnsupportedAssignor",
     "UnsupportedCompressionType",
     "UnsupportedForMessageFormat",
     "UnsupportedVersion",
@@ -229,6 +251,94 @@ class FetchSessionIdNotFound(KafkaError):
 
 class OperationNotAttempted(KafkaError):
     code = ErrorCode.operation_not_attempted
+
+
+class CoordinatorLoadInProgress(KafkaError):
+    code = ErrorCode.coordinator_load_in_progress
+
+
+class NotCoordinator(KafkaError):
+    code = ErrorCode.not_coordinator
+
+
+class GroupIdNotFound(KafkaError):
+    code = ErrorCode.group_id_not_found
+
+
+class InvalidGroupId(KafkaError):
+    code = ErrorCode.invalid_group_id
+
+
+class UnknownMemberId(KafkaError):
+    code = ErrorCode.unknown_member_id
+
+
+class IllegalGeneration(KafkaError):
+    code = ErrorCode.illegal_generation
+
+
+class RebalanceInProgress(KafkaError):
+    code = ErrorCode.rebalance_in_progress
+
+
+class InconsistentGroupProtocol(KafkaError):
+    code = ErrorCode.inconsistent_group_protocol
+
+
+class InvalidSessionTimeout(KafkaError):
+    code = ErrorCode.invalid_session_timeout
+
+
+class MemberIdRequired(KafkaError):
+    code = ErrorCode.member_id_required
+
+
+class GroupMaxSizeReached(KafkaError):
+    code = ErrorCode.group_max_size_reached
+
+
+class FencedInstanceId(KafkaError):
+    code = ErrorCode.fenced_instance_id
+
+
+class NonEmptyGroup(KafkaError):
+    code = ErrorCode.non_empty_group
+
+
+class GroupSubscribedToTopic(KafkaError):
+    code = ErrorCode.group_subscribed_to_topic
+
+
+class OffsetMetadataTooLarge(KafkaError):
+    code = ErrorCode.offset_metadata_too_large
+
+
+class InvalidCommitOffsetSize(KafkaError):
+    code = ErrorCode.invalid_commit_offset_size
+
+
+class UnstableOffsetCommit(KafkaError):
+    code = ErrorCode.unstable_offset_commit
+
+
+class FencedMemberEpoch(KafkaError):
+    code = ErrorCode.fenced_member_epoch
+
+
+class StaleMemberEpoch(KafkaError):
+    code = ErrorCode.stale_member_epoch
+
+
+class UnreleasedInstanceId(KafkaError):
+    code = ErrorCode.unreleased_instance_id
+
+
+class UnsupportedAssignor(KafkaError):
+    code = ErrorCode.unsupported_assignor
+
+
+class InvalidRegularExpression(KafkaError):
+    code = ErrorCode.invalid_regular_expression
 
 
 class UnknownServerError(KafkaError):

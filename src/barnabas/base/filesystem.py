@@ -185,6 +185,9 @@ class FileSystem:
     def modified_ms(self, path: StrPath) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
 
+    def set_modified_ms(self, path: StrPath, modified_ms: int) -> None:
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+
     def rmtree(self, path: StrPath) -> None:
         """Remove a directory and all it holds; what is already gone is fine."""
         shutil.rmtree(path, ignore_errors=False, onerror=_ignore_missing)

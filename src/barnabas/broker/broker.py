@@ -18,6 +18,8 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.config.topic_config import resolve_log_config
 from barnabas.base.errors import StorageError
 from barnabas.base.filesystem import FileSystem
+from barnabas.broker.cleaner import LogCleaner
+from barnabas.broker.group_host import GroupHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.identity import known_cluster_id, with_known_node_id
 from barnabas.broker.limits import raise_open_files_limit
@@ -91,7 +93,9 @@ class Broker:
         self._partitions.follow(self._cluster.image, is_new=False)
         self._report_strays()
         self._housekeeping.start()
+        self._cleaner.start()
         self._server.start()
+        self._groups.start(self._cluster.image)
         logger.info("Broker %d listens on port %d", self.config.broker_id, self.port)
 
     def _bind(self) -> None:
@@ -142,6 +146,7 @@ class Broker:
         self._partitions: Partitions = Partitions(
             self.config.broker_id, self._logs, self._flusher, self._log_config_of, self._loop.call_soon
         )
+        self._groups: GroupHost = GroupHost(self.config, self._partitions, self._clock, self._executor)
         self._topics: TopicAdmin = TopicAdmin(self._cluster, self.config)
         self._configs: ConfigAdmin = ConfigAdmin(self._cluster, self.config)
         self._context: Context = Context(
@@ -155,10 +160,13 @@ class Broker:
             logs=self._logs,
             fetch_sessions=FetchSessions(self.config.max_incremental_fetch_session_cache_slots, self._clock),
             store=self._store_thread,
+            group_host=self._groups,
             executor=self._executor,
         )
         self._dispatcher: Dispatcher = Dispatcher(self._context, self._loop)
-        self._housekeeping: Housekeeping = Housekeeping(self._context, self._flusher)
+        self._housekeeping: Housekeeping = Housekeeping(self._context, self._flusher, self._groups)
+        flush = self._flusher.request_due
+        self._cleaner: LogCleaner = LogCleaner(self._context, self._fs, self._unlinker, flush)
         self._undo.append(self._stop_housekeeping)
 
     async def _join_cluster(self) -> None:
@@ -214,6 +222,7 @@ class Broker:
                 self._partitions.follow_topic(topic)
         for name in change.topic_configs:
             self._partitions.apply_config(name)
+        self._groups.follow(change.image)
 
     def _take_dynamic_config(self) -> None:
         configs = self._cluster.image.broker_configs
@@ -227,6 +236,7 @@ class Broker:
             return
         if hasattr(self, "_context"):
             self._context.config = self._topics.settings = self._configs.settings = self.config
+            self._groups.configure(self.config)
 
     def _on_offline(self, directory: LogDirectory, error: OSError) -> None:
         if any(each.is_online for each in self._logs.directories):
@@ -248,9 +258,12 @@ class Broker:
     async def _stop_housekeeping(self, clean: bool) -> None:
         self._server.stop_accepting()
         await self._housekeeping.stop()
+        await self._cleaner.stop()
         if clean:
             self._server.stop_dispatching()
             self._partitions.answer_parked()
+        await self._groups.stop()
+        if clean:
             await self._server.drain(_DRAIN_SECONDS)
             await self._dispatcher.drain()
             self._partitions.finish_deletions()

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from barnabas.base.errors import KafkaError
+from barnabas.broker.group_host import GroupHost
 from barnabas.broker.periodic import Periodic
 from barnabas.handlers.context import Context
 from barnabas.replication.flusher import Flusher
@@ -23,9 +24,10 @@ _LONGEST_PAUSE = 24 * 3600.0
 
 
 class Housekeeping:
-    def __init__(self, context: Context, flusher: Flusher) -> None:
+    def __init__(self, context: Context, flusher: Flusher, groups: GroupHost) -> None:
         self._context: Context = context
         self._flusher: Flusher = flusher
+        self._groups: GroupHost = groups
         self._periodic: Periodic = Periodic()
 
     def start(self) -> None:
@@ -36,6 +38,7 @@ class Housekeeping:
         self._every("log.flush.start.offset.checkpoint.interval.ms", self._checkpoint_log_starts, first)
         self._every("replica.high.watermark.checkpoint.interval.ms", self._checkpoint_high_watermarks)
         self._every("producer.id.expiration.check.interval.ms", self._expire_producers)
+        self._every("offsets.retention.check.interval.ms", self._expire_offsets)
 
     async def stop(self) -> None:
         await self._periodic.stop()
@@ -63,6 +66,9 @@ class Housekeeping:
     async def _expire_producers(self) -> None:
         now_ms = self._context.clock.now_ms()
         await _in_steps(self._context.logs.opened(), lambda log: log.producers.expire(now_ms))
+
+    async def _expire_offsets(self) -> None:
+        self._groups.expire_offsets()
 
     async def _checkpoint_recovery_points(self) -> None:
         await self._write(self._context.logs.recovery_point_writes())

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
@@ -17,6 +17,9 @@ from barnabas.replication.fetch_sessions import FetchSessions
 from barnabas.replication.partitions import Partitions
 from barnabas.storage.logs import Logs
 
+if TYPE_CHECKING:
+    from barnabas.coordinator.group_coordinator import GroupCoordinator
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -25,6 +28,12 @@ class StoreThread(Protocol):
     """The one thread that talks to the metadata store; it applies what changed before it returns."""
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+
+class GroupHost(Protocol):
+    """Has the group coordinator, and makes it when it is first asked for."""
+
+    def get(self) -> "GroupCoordinator": ...
 
 
 @dataclass(slots=True)
@@ -41,12 +50,17 @@ class Context:
     logs: Logs
     fetch_sessions: FetchSessions
     store: StoreThread
+    group_host: GroupHost
     executor: Executor
     """For work that may block: cold reads, directory sizes."""
 
     @property
     def image(self) -> ClusterImage:
         return self.cluster.image
+
+    @property
+    def groups(self) -> "GroupCoordinator":
+        return self.group_host.get()
 
 
 class Request(NamedTuple):

@@ -11,10 +11,20 @@ import struct
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
+from barnabas.base.deferred import Deferred
 from barnabas.base.errors import InvalidRequest, KafkaError
 from barnabas.handlers import api_versions
 from barnabas.handlers.context import Context, Request
-from barnabas.handlers.registry import API_VERSIONS, APIS, FETCH, PRODUCE, Api, handler_of
+from barnabas.handlers.registry import (
+    API_VERSIONS,
+    APIS,
+    AS_IT_CAME,
+    FETCH,
+    OFFSET_COMMIT,
+    PRODUCE,
+    Api,
+    handler_of,
+)
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.wire import Reply, encode_response, parse_request
@@ -37,8 +47,9 @@ class _Route(NamedTuple):
 
 
 def _route(api: Api, version: int) -> _Route:
-    schema = request_schema(api.key, version, api.max_version)
-    return _Route(handler_of(api.key), api.max_version, schema.has_header_tags, api.key in (PRODUCE, FETCH))
+    newest = version if api.key in AS_IT_CAME else api.max_version
+    schema = request_schema(api.key, version, newest)
+    return _Route(handler_of(api.key), newest, schema.has_header_tags, api.key in (PRODUCE, FETCH))
 
 
 class Dispatcher:
@@ -97,9 +108,24 @@ class Dispatcher:
             raw,
         )
         reply = route.handler(self._context, request)
+        if header.api_key == OFFSET_COMMIT:
+            from barnabas.handlers import repeated_commit  # loaded with the first commit, not with the broker
+
+            repeated_commit.remember(self._context, connection, header, frame, body, self._loop.call_soon)
         if isinstance(reply, Reply):
             return [_encoded(request, reply)]
+        if isinstance(reply, Deferred):
+            return self._when_done(connection, request, reply)
         return self._later(connection, request, reply)
+
+    def _when_done(
+        self, connection: Connection, request: Request, answer: Deferred[Reply]
+    ) -> Parts | Pending:
+        if answer.is_done:
+            return [_encoded(request, answer.result())]
+        parked = _Parked(connection, request, self._loop)
+        answer.when_done(parked.on_done)
+        return parked.pending
 
     def _later(self, connection: Connection, request: Request, work: Coroutine[Any, Any, Reply]) -> Pending:
         pending = Pending()
@@ -121,6 +147,30 @@ class Dispatcher:
         """Wait for what is under way."""
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class _Parked:
+    """A request whose answer is given by somebody else, some time."""
+
+    __slots__ = ("_connection", "_loop", "_request", "pending")
+
+    def __init__(self, connection: Connection, request: Request, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection: Connection = connection
+        self._request: Request = request
+        self._loop: asyncio.AbstractEventLoop = loop
+        self.pending: Pending = Pending()
+
+    def on_done(self, answer: Deferred[Reply]) -> None:
+        # Not at once: an answered connection goes on with its next request, and whoever gives the answer may
+        # be in the middle of something that this request would get into.
+        self._loop.call_soon(self._finish, answer)
+
+    def _finish(self, answer: Deferred[Reply]) -> None:
+        try:
+            self.pending.complete([_encoded(self._request, answer.result())])
+        except Exception:
+            logger.exception("A request of %r failed in a way nobody foresaw", self._connection)
+            self._connection.close("internal error", is_fault=True)
 
 
 def _encoded(request: Request, reply: Reply) -> bytes:

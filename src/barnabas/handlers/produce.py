@@ -6,6 +6,9 @@ the leader's log has the batch, acks=all when every in-sync replica has it. Wher
 516 (topic ids, v13), 951 (leader hints, v10). A topic that does not exist is created when
 `auto.create.topics.enable` says so; Apache Kafka does that from Metadata only.
 
+Internal topics are INVALID_TOPIC_EXCEPTION: what a coordinator replays after a restart is what it wrote.
+Kafka lets a client through that calls itself `__admin_client`; here nobody is.
+
 Deviation: transactional batches are refused with INVALID_TXN_STATE, as there is no transaction
 coordinator that could have begun them.
 """
@@ -17,6 +20,7 @@ from barnabas.base.errors import (
     ErrorCode,
     InvalidRecord,
     InvalidRequiredAcks,
+    InvalidTopic,
     InvalidTxnState,
     KafkaError,
     UnknownTopicId,
@@ -109,7 +113,7 @@ def _remember(
     """The next request of this connection is likely the same with other records."""
     number, records = request.topics[0].partitions[0]
     partition = None if hosted is None else hosted.partitions.get(number)
-    if partition is None or records is None:
+    if hosted is None or partition is None or records is None or hosted.is_internal:
         return
     shortcut = connection.shortcut
     if not isinstance(shortcut, _Shortcut):
@@ -195,6 +199,8 @@ class _Append:
             if hosted is None and self._version >= FIRST_WITH_TOPIC_IDS:
                 raise UnknownTopicId
             raise UnknownTopicOrPartition
+        if hosted is not None and hosted.is_internal:
+            raise InvalidTopic(f"only its coordinator writes to the internal topic {hosted.name}")
         return partition
 
     def _failure(self, number: int, partition: Partition | None, error: Exception) -> PartitionResult:

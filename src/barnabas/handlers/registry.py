@@ -27,7 +27,10 @@ def _api(key: int, name: str, min_version: int, max_version: int, advertised_min
     return Api(key, name, min_version, max_version, min_version if advertised_min is None else advertised_min)
 
 
-PRODUCE, FETCH, API_VERSIONS = 0, 1, 18
+PRODUCE, FETCH, OFFSET_COMMIT, OFFSET_FETCH, API_VERSIONS = 0, 1, 8, 9, 18
+
+AS_IT_CAME = frozenset({OFFSET_COMMIT, OFFSET_FETCH})
+"""APIs whose newest version has no place for what older ones say (topic names): handed over as they came."""
 
 APIS: dict[int, Api] = {
     api.key: api
@@ -37,6 +40,15 @@ APIS: dict[int, Api] = {
         _api(FETCH, "Fetch", 4, 18),
         _api(2, "ListOffsets", 1, 11),
         _api(3, "Metadata", 0, 13),
+        _api(OFFSET_COMMIT, "OffsetCommit", 2, 10),
+        _api(OFFSET_FETCH, "OffsetFetch", 1, 10),
+        _api(10, "FindCoordinator", 0, 6),
+        _api(11, "JoinGroup", 0, 9),
+        _api(12, "Heartbeat", 0, 4),
+        _api(13, "LeaveGroup", 0, 5),
+        _api(14, "SyncGroup", 0, 5),
+        _api(15, "DescribeGroups", 0, 6),
+        _api(16, "ListGroups", 0, 5),
         _api(API_VERSIONS, "ApiVersions", 0, 4),
         _api(19, "CreateTopics", 2, 7),
         _api(20, "DeleteTopics", 1, 6),
@@ -47,9 +59,13 @@ APIS: dict[int, Api] = {
         _api(33, "AlterConfigs", 0, 2),
         _api(35, "DescribeLogDirs", 1, 5),
         _api(37, "CreatePartitions", 0, 3),
+        _api(42, "DeleteGroups", 0, 2),
         _api(44, "IncrementalAlterConfigs", 0, 1),
+        _api(47, "OffsetDelete", 0, 0),
         _api(60, "DescribeCluster", 0, 2),
         _api(61, "DescribeProducers", 0, 0),
+        _api(68, "ConsumerGroupHeartbeat", 0, 1),
+        _api(69, "ConsumerGroupDescribe", 0, 1),
         _api(75, "DescribeTopicPartitions", 0, 0),
     )
 }

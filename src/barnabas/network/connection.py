@@ -20,6 +20,7 @@ from typing import NamedTuple
 from barnabas.base.ranges import FileRange
 from barnabas.network.framing import LENGTH_SIZE, BadFrame, FrameBuffers, FrameReader
 from barnabas.network.responses import Part, Parts, Pending, ResponseQueue
+from barnabas.network.turn import Turn
 
 logger = logging.getLogger("network")
 
@@ -63,8 +64,8 @@ class Connection:
         "_reader",
         "_receive_buffer",
         "_responses",
-        "_shared",
         "_socket",
+        "_turn",
         "_unsent",
         "is_closed",
         "last_active",
@@ -81,6 +82,7 @@ class Connection:
         *,
         max_frame: int,
         buffers: FrameBuffers | None = None,
+        turn: Turn | None = None,
         on_frame: OnFrame,
         on_closed: Callable[["Connection"], None],
     ) -> None:
@@ -96,8 +98,8 @@ class Connection:
         self.is_closed: bool = False
         self.last_active: float = loop.time()
 
-        self._shared: FrameBuffers = buffers or FrameBuffers()
-        self._reader: FrameReader = FrameReader(max_frame, self._shared)
+        self._turn: Turn = turn or Turn(loop)
+        self._reader: FrameReader = FrameReader(max_frame, buffers or FrameBuffers())
         self._responses: ResponseQueue = ResponseQueue()
         self._out: deque[Part] = deque()
         self._unsent: int = 0
@@ -154,8 +156,7 @@ class Connection:
         end_of_turn = self._loop.time() + TURN
         # With nobody else to serve, a client that pipelines is sent its first answer at once: it goes on
         # while the others are made, and neither waits for the other (measured: 1.6 times the rate).
-        send_first = self._shared.last_reader is self
-        self._shared.last_reader = self
+        is_alone = send_first = self._turn.begin(self)
         self._dispatching = True
         try:
             while not (self._is_finishing or self._unsent or responses) or not self._must_wait():
@@ -183,9 +184,15 @@ class Connection:
         finally:
             self._dispatching = False
             reader.detach()
-        if self.is_closed:
-            return
-        self._flush_responses()
+        if is_alone:
+            self.send_answers()
+        elif not self.is_closed:
+            self._turn.answer_at_end(self)
+
+    def send_answers(self) -> None:
+        """Send what is ready and in turn."""
+        if not self.is_closed:
+            self._flush_responses()
 
     def _dispatch_backlog(self) -> None:
         """Go on with requests that were received while the connection was held back."""

@@ -34,8 +34,6 @@ class FrameBuffers:
 
     def __init__(self) -> None:
         self._spares: list[mmap.mmap] = []
-        self.last_reader: object | None = None
-        """Whose frames were dispatched last: the same one again means that no other has any."""
 
     def take(self, size: int) -> Buffer:
         """At least `size` bytes; raises BadFrame when the system has no room for them."""

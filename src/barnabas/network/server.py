@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from barnabas.network.connection import RECEIVE_BUFFER_SIZE, Connection, OnFrame, Peer
 from barnabas.network.framing import FrameBuffers
+from barnabas.network.turn import Turn
 
 logger = logging.getLogger("network")
 
@@ -34,6 +35,7 @@ class Server:
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._receive_buffer: memoryview = memoryview(bytearray(RECEIVE_BUFFER_SIZE))
         self._frame_buffers: FrameBuffers = FrameBuffers()
+        self._turn: Turn = Turn(self._loop)
         self._listening: dict[socket.socket, str] = {}
         self._idle_sweep: asyncio.TimerHandle | None = None
         self.connections: set[Connection] = set()
@@ -92,6 +94,7 @@ class Server:
             self._receive_buffer,
             max_frame=self._options.max_frame,
             buffers=self._frame_buffers,
+            turn=self._turn,
             on_frame=self._on_frame,
             on_closed=self.connections.discard,
         )

@@ -94,6 +94,33 @@ def build_batch(
     return assemble(header, compress(compression, payload, compression_level))
 
 
+def build_plain_batch(entries: Sequence[tuple[bytes, bytes | None]], timestamp: int) -> bytes:
+    """One uncompressed batch of keys and values, all of one time: what a coordinator writes."""
+    parts: list[bytes] = []
+    frames: dict[tuple[int, int, int], tuple[bytes, bytes, bytes]] = {}
+    for number, (key, value) in enumerate(entries):
+        delta = encode_varint(number)
+        # Most records of a batch are of one shape, which is then worked out once.
+        shape = (len(delta), len(key), -1 if value is None else len(value))
+        frame = frames.get(shape)
+        if frame is None:
+            frame = frames[shape] = _plain_frame(*shape)
+        parts += (frame[0], delta, frame[1], key, frame[2], value or b"", b"\x00")
+    header = BatchHeader(
+        0, 0, NO_LEADER_EPOCH, MAGIC_V2, 0, 0, max(0, len(entries) - 1), timestamp, timestamp,
+        NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, len(entries),
+    )  # fmt: skip
+    return assemble(header, b"".join(parts))
+
+
+def _plain_frame(delta_size: int, key_size: int, value_size: int) -> tuple[bytes, bytes, bytes]:
+    """What stands before the offset delta, the key and the value; a record without headers ends in a zero."""
+    key_length, value_length = encode_varint(key_size), encode_varint(value_size)
+    # Attributes, timestamp delta and header count are a zero byte each.
+    size = 3 + delta_size + len(key_length) + key_size + len(value_length) + max(0, value_size)
+    return encode_varint(size) + b"\x00\x00", key_length, value_length
+
+
 def assemble(header: BatchHeader, payload: Buffer) -> bytes:
     """The batch of `header` and its records as stored, with the length and the checksum that they have."""
     fields = list(header)

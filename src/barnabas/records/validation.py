@@ -165,7 +165,7 @@ def validate_produced(
     ):
         raise _bad_header(header)
     if (
-        codec in policy.untouched_codecs
+        (codec in policy.untouched_codecs or (not from_client and not policy.uses_append_time))
         and not attributes & TIMESTAMP_TYPE_MASK
         and max_time <= now_ms + policy.after_max_ms
         and base_time >= now_ms - policy.before_max_ms

@@ -70,6 +70,8 @@ class Flusher:
         _tell(callbacks, error)
         if log in self._waiting:
             self._start_waiting(log)
+        elif error is None and not log.is_closed:
+            self.request_due(log)  # a segment that was sealed meanwhile
 
     async def drain(self) -> None:
         """Wait for every sync that runs or waits: a log that is being flushed cannot be closed."""

@@ -61,6 +61,10 @@ class HostedLogs:
             log.assign_topic_id(topic_id)
         return log
 
+    def is_known_empty(self, name: TopicPartition) -> bool:
+        """Whether a log has no records, as far as that can be told without opening it."""
+        return name in self._wanted or self._logs.is_known_empty(name)
+
     def want(self, name: TopicPartition, topic_id: UUID, *, is_new: bool) -> None:
         """There shall be a log; `settle` makes it. One that `is_new` cannot be in an offline directory."""
         if name in self._logs and name not in self._unwanted:

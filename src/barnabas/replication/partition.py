@@ -24,7 +24,7 @@ from barnabas.base.ids import TopicPartition
 from barnabas.metadata.image import PartitionImage
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.hosted_logs import HostedLogs
-from barnabas.storage.append_info import AppendInfo
+from barnabas.storage.append_info import AppendInfo, AppendOrigin
 from barnabas.storage.log import Log
 from barnabas.storage.log_slice import LogSlice
 
@@ -119,6 +119,11 @@ class Partition:
             self._advance_high_watermark(log)
         return log
 
+    @property
+    def is_known_empty(self) -> bool:
+        """There are no records, as far as that can be told without opening the log."""
+        return self._logs.is_known_empty(self.topic_partition)
+
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse what is meant for another broker or another epoch (KIP-320)."""
         if current_leader_epoch >= 0:
@@ -131,7 +136,14 @@ class Partition:
 
     # --- writing ------------------------------------------------------------------------------------
 
-    def append(self, records: bytes | memoryview, acks: int, *, allow_zstd: bool = True) -> AppendInfo:
+    def append(
+        self,
+        records: bytes | memoryview,
+        acks: int,
+        *,
+        allow_zstd: bool = True,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> AppendInfo:
         """Append as leader. `when_acknowledged` says when the producer may be told."""
         if self.leader_id != self._broker_id:
             self.check_leader()
@@ -142,7 +154,7 @@ class Partition:
                 f"{self.topic_partition} has {len(self.isr)} replicas in sync, "
                 f"min.insync.replicas asks for {log.config.min_insync_replicas}"
             )
-        info = log.append_as_leader(records, self.leader_epoch, allow_zstd=allow_zstd)
+        info = log.append_as_leader(records, self.leader_epoch, origin=origin, allow_zstd=allow_zstd)
         if info.duplicate:
             return info
         if _must_flush(log):

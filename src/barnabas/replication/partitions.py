@@ -6,7 +6,7 @@ from uuid import UUID
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import UnknownTopicId, UnknownTopicOrPartition
 from barnabas.base.ids import TopicPartition
-from barnabas.metadata.image import ClusterImage, TopicImage
+from barnabas.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.hosted_logs import HostedLogs, Schedule
 from barnabas.replication.partition import Partition
@@ -16,10 +16,11 @@ from barnabas.storage.logs import Logs
 class HostedTopic:
     """The partitions of one topic that live here, by number."""
 
-    __slots__ = ("name", "partitions", "topic_id")
+    __slots__ = ("is_internal", "name", "partitions", "topic_id")
 
     def __init__(self, name: str, topic_id: UUID) -> None:
         self.name: str = name
+        self.is_internal: bool = name in INTERNAL_TOPICS
         self.topic_id: UUID = topic_id
         self.partitions: dict[int, Partition] = {}
 

@@ -3,14 +3,23 @@
 What must not open it looks at its files: its size, and whether retention has anything to delete.
 """
 
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.filesystem import FileSystem
+from barnabas.base.ids import TopicPartition
+from barnabas.records.batch import HEADER_SIZE, parse_header
 from barnabas.storage import names, time_index
+from barnabas.storage.cleaning.cleanable import find_cleanable, valid_first_dirty_offset
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.retention import count_deletable
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -21,6 +30,8 @@ class ColdLog:
     """After a clean stop also the log end offset."""
     log_start_offset: int
     high_watermark: int
+    is_single: bool = False
+    """There is no segment but the active one, and as long as the log is cold there will be none."""
 
     @property
     def directory(self) -> Path:
@@ -29,13 +40,14 @@ class ColdLog:
     def size(self, fs: FileSystem) -> int:
         return sum(segment.size for segment in _segments(fs, self.directory))
 
-    def has_old_segments(self, fs: FileSystem, config: LogConfig, now_ms: int) -> bool:
+    def has_old_segments(self, fs: FileSystem, config_of: Callable[[], LogConfig], now_ms: int) -> bool:
+        """Whether retention has something to delete."""
         segments = _segments(fs, self.directory)
         return (
             bool(segments)
             and count_deletable(
                 segments,
-                config,
+                config_of(),
                 log_start_offset=self.log_start_offset,
                 high_watermark=self.high_watermark,
                 log_end_offset=self.recovery_point,
@@ -44,6 +56,28 @@ class ColdLog:
             > 0
         )
 
+    def is_worth_cleaning(self, fs: FileSystem, config_of: Callable[[], LogConfig], now_ms: int) -> bool:
+        """Whether compaction has something to do. Most logs have one segment only, and are asked once."""
+        if self.is_single or not (config := config_of()).cleanup_compact:
+            return False
+        segments = _segments(fs, self.directory)
+        if len(segments) < 2:
+            self.is_single = True
+            return False
+        parsed = names.parse_directory(self.name)
+        checkpoint = self.root.cleaner_offsets.get(parsed.topic_partition) if parsed is not None else None
+        start = max(self.log_start_offset, segments[0].base_offset)
+        found = find_cleanable(
+            segments,
+            config,
+            first_dirty_offset=valid_first_dirty_offset(
+                self.name, checkpoint, config, start, self.recovery_point
+            ),
+            last_stable_offset=self.high_watermark,
+            now_ms=now_ms,
+        )
+        return found.is_worth_cleaning(config)
+
 
 @dataclass(frozen=True, slots=True)
 class _SegmentOnDisk:
@@ -51,6 +85,18 @@ class _SegmentOnDisk:
     directory: Path
     base_offset: int
     size: int
+
+    @property
+    def is_synced(self) -> bool:
+        """A log is cold only after a clean stop."""
+        return True
+
+    @property
+    def first_batch_timestamp(self) -> int:
+        """The largest timestamp of the first batch; -1 if there is none."""
+        path = self.directory / names.file_name(self.base_offset, names.LOG)
+        head = self.fs.open(path, read_only=True).read_at(0, HEADER_SIZE)
+        return parse_header(head).max_timestamp if head else -1
 
     @property
     def largest_timestamp(self) -> int:
@@ -76,3 +122,24 @@ def _segments(fs: FileSystem, directory: Path) -> list[_SegmentOnDisk]:
         _SegmentOnDisk(fs, directory, offset, fs.size(directory / names.file_name(offset, names.LOG)))
         for offset in offsets
     ]
+
+
+ColdQuestion: TypeAlias = Callable[[ColdLog, FileSystem, Callable[[], LogConfig], int], bool]
+
+
+def find_cold(
+    logs: Mapping[TopicPartition, ColdLog],
+    fs: FileSystem,
+    config_for: Callable[[str], LogConfig],
+    now_ms: int,
+    applies: ColdQuestion,
+) -> list[TopicPartition]:
+    """The logs to which something applies; reads files only, for a thread."""
+    found = []
+    for key, cold in list(logs.items()):
+        try:
+            if applies(cold, fs, partial(config_for, key.topic), now_ms):
+                found.append(key)
+        except OSError as error:
+            _logger.warning("cannot look at %s: %s", cold.directory, error)
+    return found

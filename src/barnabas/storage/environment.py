@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.filesystem import FileSystem
+from barnabas.base.ids import TopicPartition
 from barnabas.storage.deleted_files import DeletedSink, unlink_now
 from barnabas.storage.open_segments import OpenSegments
 from barnabas.storage.producer_state import DEFAULT_EXPIRATION_MS
@@ -15,6 +16,10 @@ def _ignore_failure(error: OSError) -> None:
 
 
 def _ignore_truncation() -> None:
+    """A log that stands alone keeps no checkpoint."""
+
+
+def _ignore_cut(key: TopicPartition, offset: int) -> None:
     """A log that stands alone keeps no checkpoint."""
 
 
@@ -30,3 +35,5 @@ class LogEnvironment:
     """Files are renamed and out of use: unlink them, later and elsewhere."""
     on_truncated: Callable[[], None] = _ignore_truncation
     """A recovery point went back: write it down before anything new is appended behind it."""
+    on_cut: Callable[[TopicPartition, int], None] = _ignore_cut
+    """A log was truncated to an offset: what is noted beyond it no longer holds."""

@@ -14,6 +14,7 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import RecordListTooLarge
 from barnabas.base.filesystem import Buffer
 from barnabas.storage import names
+from barnabas.storage.cleaning.job import CleanedSegment
 from barnabas.storage.deleted_files import DeletedFiles
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.segment import MAX_RELATIVE_OFFSET, Segment
@@ -105,6 +106,40 @@ class LocalLog:
         self.names_dirty = True
         if paths:
             self._environment.on_deleted(DeletedFiles(self._environment.fs, tuple(paths), delay_ms))
+
+    def replace(
+        self, cleaned: CleanedSegment, old: Iterable[Segment], config: LogConfig
+    ) -> tuple[Segment, list[Path]]:
+        """Put the `.cleaned` files of a compacted segment in the place of `old`, sealed ones.
+
+        Kafka's order, which the loader completes or undoes from any point: all files to `.swap`, the old ones
+        to `.deleted`, then the new ones to their names. The caller syncs the directory before it unlinks.
+        """
+        fs, doomed = self._environment.fs, []
+        moved = [names.file_name(cleaned.base_offset, suffix) for suffix in names.SEGMENT_SUFFIXES]
+        if not cleaned.has_txn_index:
+            moved.pop()
+        for name in moved:
+            fs.rename(self.directory / (name + names.CLEANED), self.directory / (name + names.SWAP))
+        for segment in old:
+            self._environment.open_segments.forget(segment)
+            doomed += self._mark_deleted(segment)
+        for name in moved:
+            fs.rename(self.directory / (name + names.SWAP), self.directory / name)
+        new = Segment(
+            self.directory,
+            cleaned.base_offset,
+            fs,
+            size=cleaned.size,
+            index_interval_bytes=config.index_interval_bytes,
+            created_ms=self._environment.clock.now_ms(),
+            has_txn_index=cleaned.has_txn_index,
+        )
+        for segment in old:
+            self.segments.remove(segment)
+        self.segments.add(new)
+        self.names_dirty = True
+        return new, doomed
 
     def _mark_deleted(self, segment: Segment) -> list[Path]:
         doomed = []

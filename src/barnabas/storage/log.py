@@ -21,6 +21,7 @@ from barnabas.records.batch import CONTROL_MASK, LOG_OVERHEAD, BatchHeader
 from barnabas.records.validation import validate_produced
 from barnabas.storage import names
 from barnabas.storage.append_info import AppendInfo, AppendOrigin
+from barnabas.storage.cleaning.job import CleanedSegment
 from barnabas.storage.deleted_files import DeletedFiles
 from barnabas.storage.flush_plan import FlushPlan
 from barnabas.storage.follower_records import read_follower_records
@@ -192,6 +193,8 @@ class Log(ReadableLog):
 
     def delete_old_segments(self) -> int:
         """Delete what retention no longer keeps; returns the number of segments."""
+        if self.is_being_cleaned:
+            return 0
         segments = list(self.segments)
         try:
             count = count_deletable(
@@ -254,6 +257,7 @@ class Log(ReadableLog):
 
     def _truncated(self) -> None:
         self._reader.forget()
+        self._environment.on_cut(self.topic_partition, self.log_end_offset)
         rebuild_producers(
             self.producers,
             self._snapshots,
@@ -265,6 +269,20 @@ class Log(ReadableLog):
         )
         if self._flusher.truncated(self.log_end_offset):
             self._environment.on_truncated()
+
+    def replace_segments(self, cleaned: CleanedSegment, old: list[Segment]) -> tuple[Segment, DeletedFiles]:
+        """Swap a compacted segment in for sealed ones; their files may be unlinked once names are synced."""
+        if self.is_offline:
+            raise self._refusal()
+        try:
+            new, paths = self._local.replace(cleaned, old, self._config)
+            for segment in old[1:]:
+                snapshot = self._snapshots.mark_deleted(segment.base_offset)
+                if snapshot is not None:
+                    paths.append(snapshot)
+        except OSError as error:
+            raise self._failure("compacting", error) from error
+        return new, DeletedFiles(self._environment.fs, tuple(paths), self._config.file_delete_delay_ms)
 
     def _remove(self, segments: Iterable[Segment]) -> None:
         doomed = list(segments)

@@ -16,6 +16,7 @@ from barnabas.base.ids import encode_uuid, random_uuid
 from barnabas.storage import names
 from barnabas.storage.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS, CheckpointFile
 from barnabas.storage.clean_shutdown import take_marker, write_marker
+from barnabas.storage.cleaning.cleaner_offsets import CleanerOffsets
 from barnabas.storage.meta_properties import read_meta_properties, write_meta_properties
 from barnabas.storage.names import PartitionDirectory
 
@@ -37,6 +38,7 @@ class LogDirectory:
         self.recovery_points: CheckpointFile = CheckpointFile(fs, path / RECOVERY_POINTS)
         self.log_start_offsets: CheckpointFile = CheckpointFile(fs, path / LOG_START_OFFSETS)
         self.high_watermarks: CheckpointFile = CheckpointFile(fs, path / HIGH_WATERMARKS)
+        self.cleaner_offsets: CleanerOffsets = CleanerOffsets(fs, path)
         self._fs: FileSystem = fs
         self._clock: Clock = clock
         self._lock: DirectoryLock | None = None

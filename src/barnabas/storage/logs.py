@@ -12,7 +12,7 @@ written, then the marker: whoever finds the marker may believe all the rest.
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.storage import names
 from barnabas.storage.checkpoints import CheckpointWrite
-from barnabas.storage.cold_log import ColdLog
+from barnabas.storage.cold_log import ColdLog, ColdQuestion, find_cold
 from barnabas.storage.deleted_files import DeletedFiles, DeletedSink, unlink_now
 from barnabas.storage.directory_description import DirectoryDescription as DirectoryDescription
 from barnabas.storage.directory_description import describe_directory
@@ -32,20 +32,9 @@ from barnabas.storage.log import Log
 from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
 from barnabas.storage.log_loader import create_log, open_log
 from barnabas.storage.log_table import LogTable
-from barnabas.storage.producer_state import DEFAULT_EXPIRATION_MS
+from barnabas.storage.logs_settings import LogsSettings as LogsSettings
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class LogsSettings:
-    node_id: int
-    cluster_id: str | None = None
-    """None: the one that the directories have, or a new one."""
-    recovery_threads: int = 2
-    producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
-    delete_delay_ms: int = 60_000
-    """For partitions that are deleted without having been opened."""
 
 
 def _ignore_offline(directory: LogDirectory, error: OSError) -> None:
@@ -107,6 +96,7 @@ class Logs:
         recovery_points = directory.recovery_points.read()
         log_starts = directory.log_start_offsets.read()
         high_watermarks = directory.high_watermarks.read()
+        directory.cleaner_offsets.load()
         found: dict[TopicPartition, ColdLog] = {}
         for partition in directory.partitions():
             if partition.mark == "delete":
@@ -178,6 +168,7 @@ class Logs:
                 self._environment,
                 on_failure=directory.fail,
                 on_truncated=lambda: self._write_recovery_points(directory),
+                on_cut=directory.cleaner_offsets.cap,
             )
         return environment
 
@@ -217,6 +208,13 @@ class Logs:
             self._open_failed(key, cold, error)
             raise StorageError(f"{key} could not be opened: {error}") from error
 
+    def is_known_empty(self, key: TopicPartition) -> bool:
+        """Whether a log has no records, without opening it: after a clean stop the checkpoints tell."""
+        log, cold = self._table.opened.get(key), self._table.cold.get(key)
+        if log is not None:
+            return log.log_start_offset == log.log_end_offset
+        return cold is not None and cold.log_start_offset == cold.recovery_point
+
     def opened(self) -> list[Log]:
         """The logs that are open: the only ones that can have anything to flush or expire."""
         return list(self._table.opened.values())
@@ -245,6 +243,7 @@ class Logs:
         except OSError as error:
             directory.fail(error)
             raise StorageError(f"creating {key} failed: {error}") from error
+        directory.cleaner_offsets.remove(key)
         self._table.opened[key] = log
         self._table.roots[key] = directory
         return log
@@ -260,6 +259,8 @@ class Logs:
         log, cold = self._table.opened.pop(key, None), self._table.cold.pop(key, None)
         root = self._table.roots.pop(key, None)
         self.failed.pop(key, None)
+        if root is not None:
+            root.cleaner_offsets.remove(key)
         if log is not None and not log.is_offline:
             log.delete()
         elif cold is not None and cold.root.is_online:
@@ -284,6 +285,7 @@ class Logs:
         except OSError as error:
             self._table.roots[key].fail(error)
             raise StorageError(f"setting {key} aside failed: {error}") from error
+        self._table.roots[key].cleaner_offsets.remove(key)
         del self._table.opened[key], self._table.roots[key]
         self.set_aside.append(stray)
 
@@ -306,6 +308,9 @@ class Logs:
         marks = self._table.high_watermarks
         return self._prepare(lambda directory: directory.high_watermarks.prepare(marks(directory)))
 
+    def cleaner_offset_writes(self) -> list[CheckpointWrite]:
+        return self._prepare(lambda directory: directory.cleaner_offsets.prepare())
+
     def checkpoint_failed(self, write: CheckpointWrite, error: OSError) -> None:
         """A write raised: its directory goes offline."""
         for directory in self.directories:
@@ -314,7 +319,8 @@ class Logs:
 
     def checkpoint(self) -> None:
         """Write all checkpoints here and now."""
-        for write in (*self.recovery_point_writes(), *self.log_start_writes(), *self.high_watermark_writes()):
+        others = (*self.log_start_writes(), *self.high_watermark_writes(), *self.cleaner_offset_writes())
+        for write in (*self.recovery_point_writes(), *others):
             try:
                 write.run()
             except OSError as error:
@@ -333,15 +339,15 @@ class Logs:
 
     def cold_with_old_segments(self) -> list[TopicPartition]:
         """Logs that were never opened and have something to delete. Reads files only: for a thread."""
+        return self._find_cold(ColdLog.has_old_segments)
+
+    def cold_worth_cleaning(self) -> list[TopicPartition]:
+        """The same for those with something to compact."""
+        return self._find_cold(ColdLog.is_worth_cleaning)
+
+    def _find_cold(self, applies: ColdQuestion) -> list[TopicPartition]:
         now_ms = self._environment.clock.now_ms()
-        found = []
-        for key, cold in list(self._table.cold.items()):
-            try:
-                if cold.has_old_segments(self._environment.fs, self._config_for(key.topic), now_ms):
-                    found.append(key)
-            except OSError as error:
-                _logger.warning("cannot look at %s: %s", cold.directory, error)
-        return found
+        return find_cold(self._table.cold, self._environment.fs, self._config_for, now_ms, applies)
 
     def describe(self) -> list[DirectoryDescription]:
         """Sizes and free space per directory; reads the sizes of the files of unopened logs."""

@@ -65,6 +65,8 @@ class ReadableLog:
         self.segments: Segments = parts.segments
         self.is_offline: bool = False
         self.is_closed: bool = False
+        self.is_being_cleaned: bool = False
+        """Its sealed segments are being compacted: retention waits."""
 
         self._environment: LogEnvironment = environment
         self._snapshots: ProducerSnapshots = parts.snapshots

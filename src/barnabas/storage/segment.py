@@ -238,6 +238,13 @@ class Segment:
         timestamp = self.max_timestamp
         return timestamp if timestamp >= 0 else self._fs.modified_ms(self.path(names.LOG))
 
+    @property
+    def first_batch_timestamp(self) -> int:
+        """The first batch's largest timestamp, read if need be; -1 if there is none."""
+        if self.first_timestamp is None and self.size:
+            return self.load_first_timestamp()
+        return -1 if self.first_timestamp is None else self.first_timestamp
+
     def load_first_timestamp(self) -> int:
         """Read the first batch's largest timestamp; -1 if it has none."""
         self.first_timestamp = parse_header(self.file.read_at(0, HEADER_SIZE)).max_timestamp

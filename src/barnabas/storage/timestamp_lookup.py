@@ -27,7 +27,9 @@ def find_by_timestamp(
         if segment is not segments.active:
             open_segments.touch(segment)
         if segment.largest_timestamp >= timestamp:
-            return _find_in_segment(segment, timestamp, log_start_offset)
+            found = _find_in_segment(segment, timestamp, log_start_offset)
+            if found is not None:  # compaction may leave a timestamp without its record
+                return found
     return None
 
 

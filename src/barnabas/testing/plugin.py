@@ -5,8 +5,8 @@
         producer.produce(kafka_topic, b"hello")
 
 - `kafka_broker`: a running `barnabas.testing.Broker`. All tests share one broker, so that a test pays a
-  millisecond and not a start; what a test leaves behind (topics, also those its clients auto-created; a
-  broker that it stopped or killed) is put right before the next one sees it.
+  millisecond and not a start; what a test leaves behind (topics, also those its clients auto-created;
+  consumer groups; a broker that it stopped or killed) is put right before the next one sees it.
 - `kafka_topic`: the name of a new topic of this test. One partition, unless the test says otherwise:
   `@pytest.mark.kafka_topic(partitions=3, config={"cleanup.policy": "compact"})`.
 - `kafka_broker_factory`: brokers of this test alone, for those that need their own configuration:
@@ -60,12 +60,12 @@ def kafka_broker_session(pytestconfig: pytest.Config) -> Iterator["Broker"]:
 
 @pytest.fixture
 def kafka_broker(kafka_broker_session: "Broker") -> Iterator["Broker"]:
-    """A running `Broker` without other tests' topics, and again running when the next test gets it."""
+    """A running `Broker` without other tests' topics and groups; the next test finds it running again."""
     broker = kafka_broker_session.start()
     before = broker.topics()
     yield broker
-    leftover = broker.start().topics() - before
-    broker.delete_topics(topic for topic in leftover if not topic.startswith("__"))
+    # Groups live in an internal topic: they go with it, also those that still have members.
+    broker.delete_topics(broker.start().topics() - before)
 
 
 @pytest.fixture

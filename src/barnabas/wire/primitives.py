@@ -21,7 +21,7 @@ class NodeEndpoint(NamedTuple):
     rack: str | None
 
 
-def read_unsigned_varint(frame: memoryview, position: int) -> tuple[int, int]:
+def read_unsigned_varint(frame: memoryview | bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = frame[position]
@@ -32,6 +32,32 @@ def read_unsigned_varint(frame: memoryview, position: int) -> tuple[int, int]:
         shift += 7
         if shift > 28:
             raise InvalidRequest("a varint of the request is longer than five bytes")
+
+
+def read_compact_text(frame: bytes, position: int) -> tuple[str | None, int]:
+    """A nullable string of a flexible version. Raises IndexError or UnicodeDecodeError."""
+    size = frame[position]
+    position += 1
+    if size > 0x7F:
+        size, position = read_unsigned_varint(frame, position - 1)
+    if size == 0:
+        return None, position
+    end = position + size - 1
+    if end > len(frame):
+        raise IndexError("a string reaches past the end of the request")
+    return frame[position:end].decode(), end
+
+
+def read_legacy_text(frame: bytes, position: int) -> tuple[str | None, int]:
+    """A nullable string of a version that is not flexible. Raises struct.error or the same."""
+    (size,) = INT16.unpack_from(frame, position)
+    position += 2
+    if size < 0:
+        return None, position
+    end = position + size
+    if end > len(frame):
+        raise IndexError("a string reaches past the end of the request")
+    return frame[position:end].decode(), end
 
 
 _ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))

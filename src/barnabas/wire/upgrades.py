@@ -7,6 +7,9 @@ whose fields only ever grew need nothing here.
 from collections.abc import Callable
 from typing import Any
 
+FIND_COORDINATOR = 10
+JOIN_GROUP = 11
+LEAVE_GROUP = 13
 DELETE_TOPICS = 20
 
 
@@ -19,4 +22,28 @@ def _delete_topics(raw: Any) -> dict[str, Any]:
     return {"topics": tuple(DeleteTopicState(name=name, topic_id=None) for name in raw.topic_names)}
 
 
-UPGRADES: dict[int, Callable[[Any], dict[str, Any]]] = {DELETE_TOPICS: _delete_topics}
+def _find_coordinator(raw: Any) -> dict[str, Any]:
+    """Versions 0-3 ask for one key; version 4 for several (KIP-699)."""
+    return {} if hasattr(raw, "coordinator_keys") else {"coordinator_keys": (raw.key,)}
+
+
+def _join_group(raw: Any) -> dict[str, Any]:
+    """Version 0 has one timeout for the session and the rebalance."""
+    return {} if hasattr(raw, "rebalance_timeout") else {"rebalance_timeout": raw.session_timeout}
+
+
+def _leave_group(raw: Any) -> dict[str, Any]:
+    """Versions 0-2 name one member; version 3 several (KIP-345)."""
+    if hasattr(raw, "members"):
+        return {}
+    from kio.schema.leave_group.v5.request import MemberIdentity
+
+    return {"members": (MemberIdentity(member_id=raw.member_id, group_instance_id=None, reason=None),)}
+
+
+UPGRADES: dict[int, Callable[[Any], dict[str, Any]]] = {
+    FIND_COORDINATOR: _find_coordinator,
+    JOIN_GROUP: _join_group,
+    LEAVE_GROUP: _leave_group,
+    DELETE_TOPICS: _delete_topics,
+}

@@ -5,16 +5,23 @@ Kafka it tells whether a test is right: what fails there and passes here is a wr
 the documentation names.
 """
 
+import functools
 import importlib.util
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.clients.drivers import Driver
+from tests.integration.clients.drivers.group_client import GroupClient, GroupSettings, Listener
+from tests.integration.clients.drivers.group_clients import open_group_client
 from tests.integration.clients.drivers.java import JavaMachine
+from tests.integration.clients.drivers.member import Member
+from tests.integration.clients.group_requests import wait_for_coordinator
 from tests.integration.clients.jars import fetch_jars
 from tests.integration.clients.messages import Settings
 from tests.integration.clients.raw import RawClient
@@ -30,6 +37,19 @@ with warnings.catch_warnings():
 
 OTHER_BROKER = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
 OpenDriver = Callable[..., Driver]
+OpenMember = Callable[..., Member]
+QUICK_GROUPS: Mapping[str, object] = {
+    # Members that die are missed soon, and what is heard with a heartbeat is heard at once. Whoever runs the
+    # tests against another broker starts it with these, and one partition of __consumer_offsets.
+    "group.min.session.timeout.ms": 100,
+    "group.consumer.min.session.timeout.ms": 100,
+    "group.consumer.session.timeout.ms": 2000,
+    "group.consumer.min.heartbeat.interval.ms": 50,
+    "group.consumer.heartbeat.interval.ms": 100,
+    "group.consumer.assignment.interval.ms": 0,
+    "group.max.size": 12,
+    "group.consumer.max.size": 12,
+}
 
 
 class _OtherBroker(Broker):
@@ -67,7 +87,7 @@ def kafka_broker_session() -> Iterator[Broker]:
     if OTHER_BROKER is not None:
         yield _OtherBroker(port=int(OTHER_BROKER.rpartition(":")[2])).start()
         return
-    with Broker(process=True) as broker:
+    with Broker(process=True, config=QUICK_GROUPS) as broker:
         yield broker
 
 
@@ -97,6 +117,48 @@ def open_driver(request: pytest.FixtureRequest, kafka_broker: Broker) -> Iterato
     yield new
     for driver in drivers:
         driver.close()
+
+
+@pytest.fixture
+def group(request: pytest.FixtureRequest, kafka_broker: Broker) -> str:
+    """The name of a group that no other test uses; its coordinator is there."""
+    words = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name).strip("-")
+    name = f"{words[:60]}-{os.urandom(4).hex()}"
+    wait_for_coordinator(kafka_broker.port, name)
+    return name
+
+
+@pytest.fixture
+def open_member(request: pytest.FixtureRequest, kafka_broker: Broker, group: str) -> Iterator[OpenMember]:
+    """`open_member("aiokafka", topic, session_ms=...)`: a member of the test's group, closed after the test.
+
+    Keywords are those of GroupSettings; without topics it subscribes to nothing.
+    """
+    members: list[Member] = []
+
+    def new(name: str, *topics: str, broker: Broker | None = None, **settings: Any) -> Member:
+        servers = (broker or kafka_broker).bootstrap_servers
+        settings.setdefault("group", group)
+        chosen = GroupSettings(is_new=name.endswith("-new"), **settings)
+        members.append(Member(_group_client_opener(request, name, servers, chosen), topics))
+        return members[-1]
+
+    yield new
+    for member in members:
+        member.ask_to_close()
+    for member in members:
+        member.close()
+
+
+def _group_client_opener(
+    request: pytest.FixtureRequest, name: str, servers: str, settings: GroupSettings
+) -> Callable[[Listener], GroupClient]:
+    if name.startswith("java"):
+        from tests.integration.clients.drivers.group_java import JavaGroupClient
+
+        machine = request.getfixturevalue("java_machine")
+        return functools.partial(JavaGroupClient, machine, servers, settings)
+    return functools.partial(open_group_client, name, servers, settings)
 
 
 def _new_driver(request: pytest.FixtureRequest, name: str, servers: str, settings: Settings) -> Driver:

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 VERSION = "4.3.1"
-_SOURCE = Path(__file__).parent / "java" / "ClientDriver.java"
+_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 _JARS = {
     f"org.apache.kafka:kafka-clients:{VERSION}": (
         "52501b7b47510c66f898871adaf6d2968ab7246561d44ced43643a8a587f0b36"
@@ -26,6 +26,21 @@ _JARS = {
     ),
     f"org.apache.kafka:kafka-tools-api:{VERSION}": (
         "dcf6785742e0c8ab11a0fc09c62f1192e11e997dc629669a8db82aa40d933c31"
+    ),
+    f"org.apache.kafka:kafka-group-coordinator:{VERSION}": (
+        "4ab56d002e1624185c874199e9e0ffb243dbeb9f68b4d0cadf48ce2f617a1126"
+    ),
+    f"org.apache.kafka:kafka-coordinator-common:{VERSION}": (
+        "66a86b8c89718216ffa72fe4e44b9d1bdf3472e4cb9200c36a0742a25febbdba"
+    ),
+    "com.fasterxml.jackson.core:jackson-core:2.21.2": (
+        "12e8655b100267b44d0f14d01b1f5082a5105e616174dc4307be1a761e92407b"
+    ),
+    "com.fasterxml.jackson.core:jackson-databind:2.21.2": (
+        "8c982f01f148d805f0aaac2339011244757e0df7c6ff8951f2fa3f433b8ed849"
+    ),
+    "com.fasterxml.jackson.core:jackson-annotations:2.21": (
+        "53ca085f4a150f703f49e1aabd935bd03b43e1ea3d55d135438292af22cef56b"
     ),
     "at.yawk.lz4:lz4-java:1.10.2": "252dabd586d22149a31661a8afc1a50747714eb1a298bd4a6e780c8c91a13866",
     "com.github.luben:zstd-jni:1.5.6-10": "b6c3237e24b8252a5a9c3a0e1ae30ef8f323412e74bd358548b7a9e527d676df",
@@ -95,7 +110,7 @@ def _pom() -> str:
 
 
 def compile_driver(jars: Path, classes: Path) -> None:
-    command = ["javac", "--release", "17", "-d", str(classes), "-cp", f"{jars}/*", str(_SOURCE)]
+    command = ["javac", "--release", "17", "-d", str(classes), "-cp", f"{jars}/*", *map(str, _SOURCES)]
     subprocess.run(command, check=True, timeout=120)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from kio.schema.errors import ErrorCode
 from tests.integration.clients.conftest import OTHER_BROKER
+from tests.integration.clients.group_requests import wait_for_coordinator
 from tests.integration.clients.messages import now_ms
 from tests.integration.clients.raw import RawClient, encode, frame
 from tests.integration.clients.requests import batch, end_offset, fetch, produce, produce_fields
@@ -228,3 +229,12 @@ def test_illegal_name_is_refused(client: RawClient, kafka_broker: Broker, name: 
     assert name not in kafka_broker.topics()
     if OTHER_BROKER is None:
         assert all(path.parent == kafka_broker.log_dir for path in kafka_broker.log_dir.glob("*-0"))
+
+
+def test_nobody_but_the_coordinator_writes_to_its_topic(client: RawClient, kafka_broker: Broker) -> None:
+    wait_for_coordinator(kafka_broker.port, "any")
+    before = end_offset(client, "__consumer_offsets")
+    for _ in range(3):  # the second one would take the shortcut for repeated requests
+        answer = produce(client, "__consumer_offsets", batch(b"no value of a coordinator"))
+        assert answer.error_code == ErrorCode.invalid_topic_exception
+    assert end_offset(client, "__consumer_offsets") == before

@@ -1,9 +1,6 @@
 """A copy of Apache Kafka's log directory, adopted: every record is served as Kafka's dump tool prints it."""
 
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.integration.clients.clients import every_client
 from tests.integration.clients.drivers import Driver
+from tests.integration.clients.golden_log_dir import GOLDEN, adopt
 from tests.integration.clients.messages import Message, Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import EARLIEST, batch, end_offset, fetch, list_offset, produce
@@ -18,8 +16,7 @@ from tests.integration.clients.requests import EARLIEST, batch, end_offset, fetc
 from barnabas.testing import Broker
 
 OpenDriver = Callable[..., Driver]
-_GOLDEN = Path(__file__).parents[2] / "golden" / "apache-kafka-4.3"
-_PARTITIONS = sorted(path.name for path in (_GOLDEN / "log-dir").iterdir() if path.is_dir())
+_PARTITIONS = sorted(path.name for path in (GOLDEN / "log-dir").iterdir() if path.is_dir())
 _RECORD = re.compile(
     r"\| offset: (?P<offset>\d+) (?:Create|LogAppend)Time: (?P<timestamp>-?\d+) "
     r".* headerKeys: \[(?P<headers>[^]]*)\]"
@@ -41,7 +38,7 @@ class Printed:
 def _printed(partition: str) -> list[Printed]:
     """The records of a partition, without the markers of transactions."""
     records: list[Printed] = []
-    for dump in sorted((_GOLDEN / "dumps").glob(f"{partition}_*.log.txt")):
+    for dump in sorted((GOLDEN / "dumps").glob(f"{partition}_*.log.txt")):
         for line in dump.read_text().splitlines():
             found = _RECORD.match(line)
             if found is None or found["marker"] is not None:
@@ -58,22 +55,10 @@ def _as_printed(message: Message) -> Printed:
     return Printed(message.offset, message.timestamp, names, key, value)
 
 
-def _adopt(directory: Path) -> Broker:
-    """A broker, not started yet, on a copy of the log directory that was adopted as a user does it."""
-    log_dir = directory / "kafka-logs"
-    shutil.copytree(_GOLDEN / "log-dir", log_dir)
-    command = [sys.executable, "-m", "barnabas", "adopt", str(log_dir)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "codecs: 5 partitions" in done.stdout
-    # The records are from 2023: the usual week would be over.
-    return Broker(process=True, directory=directory, config={"log.retention.ms": -1})
-
-
 @pytest.fixture(scope="module")
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """Shared by the tests that only read."""
-    with _adopt(tmp_path_factory.mktemp("adopted")) as broker:
+    with adopt(tmp_path_factory.mktemp("adopted")) as broker:
         yield broker
 
 
@@ -89,7 +74,7 @@ def test_all_topics_are_there(adopted: Broker) -> None:
 @pytest.mark.parametrize("partition", _PARTITIONS)
 def test_stored_bytes_are_served_unchanged(adopted: Broker, partition: str) -> None:
     topic, number = _split(partition)
-    stored = b"".join(path.read_bytes() for path in sorted((_GOLDEN / "log-dir" / partition).glob("*.log")))
+    stored = b"".join(path.read_bytes() for path in sorted((GOLDEN / "log-dir" / partition).glob("*.log")))
     served = b""
     with RawClient(adopted.port) as client:
         offset, end = (
@@ -154,7 +139,7 @@ def test_times_are_found_with_kafkas_indexes(adopted: Broker, open_driver: OpenD
 
 
 def test_adopted_partition_goes_on_where_it_ended(tmp_path: Path) -> None:
-    with _adopt(tmp_path) as broker:
+    with adopt(tmp_path) as broker:
         with RawClient(broker.port) as client:
             end = end_offset(client, "plain")
             assert produce(client, "plain", batch(b"more")).base_offset == end

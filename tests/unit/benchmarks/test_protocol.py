@@ -1,18 +1,23 @@
 """The hand-made requests and answers of the generators are what kio reads and writes."""
 
-import io
-from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any, cast
 
+import pytest
 from benchmarks import protocol
 from benchmarks.batches import batch
-from benchmarks.protocol import ProduceAnswer
+from benchmarks.protocol import ProduceAnswer, UnexpectedAnswer
 from kio.schema.create_topics.v5.request import CreateTopicsRequest
 from kio.schema.delete_topics.v4.request import DeleteTopicsRequest
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12.request import FetchRequest
 from kio.schema.fetch.v12.response import FetchableTopicResponse, FetchResponse, PartitionData
+from kio.schema.incremental_alter_configs.v1.request import IncrementalAlterConfigsRequest
+from kio.schema.incremental_alter_configs.v1.response import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
 from kio.schema.metadata.v9.request import MetadataRequest
 from kio.schema.metadata.v9.response import (
     MetadataResponse,
@@ -23,27 +28,8 @@ from kio.schema.metadata.v9.response import (
 from kio.schema.produce.v9.request import ProduceRequest
 from kio.schema.produce.v9.response import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from kio.schema.types import BrokerId, TopicName
-from kio.serial import entity_reader, entity_writer
-from kio.static.primitive import i32, i32Timedelta, i64
-
-HEADER = b"\x00\x00\x00\x01\x00"
-
-
-def parse(kind: type[Any], request: bytes) -> Any:
-    """Check length and header, then let kio read the body to its last byte."""
-    assert int.from_bytes(request[:4], "big") == len(request) - 4
-    header = 2 + 2 + 4 + 2 + len(protocol.CLIENT_ID) + 1
-    body = memoryview(request)[4 + header :].toreadonly()
-    reader: Callable[..., Any] = entity_reader(kind)
-    entity, end = reader(body, 0)
-    assert end == len(body)
-    return entity
-
-
-def response(entity: Any) -> bytes:
-    sink = io.BytesIO()
-    entity_writer(type(entity))(sink, entity)
-    return HEADER + sink.getvalue()
+from kio.static.primitive import i8, i32, i32Timedelta, i64
+from tests.unit.benchmarks.kio_frames import parse, response
 
 
 def produced(partitions: int, error: ErrorCode) -> bytes:
@@ -104,6 +90,34 @@ def test_create_and_delete_topic_parse_back() -> None:
     (topic,) = create.topics
     assert (topic.name, topic.num_partitions, topic.replication_factor) == ("t", 100, 1)
     assert delete.topic_names == ("t",)
+
+
+def test_topic_configs_parse_back() -> None:
+    configs = {"cleanup.policy": "compact", "segment.bytes": "1000"}
+    create: CreateTopicsRequest = parse(CreateTopicsRequest, protocol.create_topic("t", 1, configs))
+    alter: IncrementalAlterConfigsRequest = parse(
+        IncrementalAlterConfigsRequest, protocol.alter_topic_configs("t", configs)
+    )
+    assert {config.name: config.value for config in create.topics[0].configs} == configs
+    (resource,) = alter.resources
+    assert (resource.resource_type, resource.resource_name) == (2, "t")
+    assert {config.name: (config.config_operation, config.value) for config in resource.configs} == {
+        key: (0, value) for key, value in configs.items()
+    }
+
+
+def test_a_refused_configuration_is_noticed() -> None:
+    for error in (ErrorCode.none, ErrorCode.invalid_config):
+        entity = IncrementalAlterConfigsResponse(
+            throttle_time=i32Timedelta.parse(timedelta()),
+            responses=(
+                AlterConfigsResourceResponse(
+                    error_code=error, error_message="why", resource_type=i8(2), resource_name="t"
+                ),
+            ),
+        )
+        with pytest.raises(UnexpectedAnswer, match="why") if error.value else nullcontext():
+            protocol.check_configs_altered(response(entity))
 
 
 def test_produce_answer_knows_length_and_error_positions() -> None:

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from tests.fakes.node import Node
 
+from barnabas.base.deferred import Deferred
 from barnabas.base.errors import InvalidRequest
 from barnabas.handlers import dispatch, registry
 from barnabas.handlers.context import Context, Request
@@ -159,6 +160,25 @@ def test_handler_that_takes_time_is_answered_later_and_waited_for(
         may_go_on.set()
         await harness.dispatcher.drain()
         assert pending.parts
+
+    run(scenario)
+
+
+def test_an_answer_that_is_given_later_leaves_when_its_giver_is_done(
+    node: Node, handlers: dict[int, Any]
+) -> None:
+    async def scenario() -> None:
+        parked: Deferred[Reply] = Deferred()
+        handlers[CREATE_TOPICS] = lambda context, request: parked
+        harness = Harness(node)
+        pending = harness.send(CREATE_TOPICS, 2, struct.pack(">iib", 0, 0, 0))
+        assert isinstance(pending, Pending)
+        parked.complete(Reply(topics=[]))
+        assert not pending.is_done
+        await asyncio.sleep(0)
+        assert pending.parts
+        at_once = harness.send(CREATE_TOPICS, 2, struct.pack(">iib", 0, 0, 0))
+        assert isinstance(at_once, list)
 
     run(scenario)
 

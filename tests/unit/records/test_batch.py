@@ -14,7 +14,7 @@ from barnabas.records.batch import (
     iter_headers,
     parse_header,
 )
-from barnabas.records.builder import build_batch
+from barnabas.records.builder import build_batch, build_plain_batch
 from barnabas.records.record import Record
 
 BATCH = build_batch(
@@ -107,3 +107,13 @@ def test_any_changed_byte_behind_the_crc_is_noticed(position: int, flip: int) ->
     damaged = bytearray(BATCH)
     damaged[position] ^= flip
     assert not crc_is_valid(damaged, 0, parse_header(damaged))
+
+
+@given(
+    st.lists(st.tuples(st.binary(max_size=200), st.none() | st.binary(max_size=3000)), max_size=70),
+    st.integers(0, 2**45),
+)
+def test_plain_batch_equals_the_general_one(entries: list[tuple[bytes, bytes | None]], now_ms: int) -> None:
+    records = [Record(0, now_ms, key, value) for key, value in entries]
+    if entries:
+        assert build_plain_batch(entries, now_ms) == build_batch(records)

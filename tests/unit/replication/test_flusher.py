@@ -75,6 +75,25 @@ def test_request_by_policy_does_not_disturb_a_sync_that_runs() -> None:
     run(scenario)
 
 
+def test_segment_sealed_during_a_sync_is_synced_behind_it() -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        log = bench.partition.log
+        bench.append()
+        bench.flusher.request(log, lambda _: None)
+        bench.append()
+        log.roll()
+        bench.flusher.request_due(log)
+        assert len(bench.executor.waiting) == 1
+        await bench.step()
+        assert log.recovery_point == 1
+        await bench.step()
+        assert log.recovery_point == 2
+        assert not log.flush_due
+
+    run(scenario)
+
+
 def test_failing_disk_is_told_and_the_log_refuses_further_work() -> None:
     async def scenario() -> None:
         bench = Bench()

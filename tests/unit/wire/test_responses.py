@@ -9,17 +9,20 @@ import pytest
 from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
 from tests.strategies.entities import as_reply, entity_in, filled, read
+from tests.strategies.kio_responses import encode_with_kio
 
-from barnabas.handlers.registry import API_VERSIONS, APIS, FETCH, PRODUCE
+from barnabas.handlers.registry import API_VERSIONS, APIS, FETCH, OFFSET_COMMIT, PRODUCE
 from barnabas.wire import Reply, encode_response
-from barnabas.wire.schemas import encode_with_kio
+from barnabas.wire.heartbeat import API_KEY as HEARTBEAT
 
 METADATA = 3
+BY_HAND = (PRODUCE, FETCH, OFFSET_COMMIT, HEARTBEAT)
+"""Tested equal to kio on their own."""
 VERSIONS = [
     pytest.param(api.key, version, id=f"{api.name}-v{version}")
     for api in APIS.values()
     for version in range(api.min_version, api.max_version + 1)
-    if api.key not in (PRODUCE, FETCH)
+    if api.key not in BY_HAND
 ]
 
 
@@ -76,6 +79,21 @@ def test_reply_reads_back_with_kio(api_key: int, version: int) -> None:
 
 
 @pytest.mark.parametrize(("api_key", "version"), VERSIONS)
+def test_reply_is_written_as_kio_writes_it(api_key: int, version: int) -> None:
+    for reply in (superset(api_key), Reply()):
+        if api_key != METADATA:
+            expected = encode_with_kio(api_key, version, 77, reply)
+            assert encode_response(api_key, version, 77, reply) == expected
+
+
+@pytest.mark.parametrize(("api_key", "version"), VERSIONS)
+def test_nulls_are_written_as_kio_writes_them(api_key: int, version: int) -> None:
+    reply = as_reply(filled(load_response_schema(api_key, version), nulls=True))
+    if api_key != METADATA:
+        assert encode_response(api_key, version, 7, reply) == encode_with_kio(api_key, version, 7, reply)
+
+
+@pytest.mark.parametrize(("api_key", "version"), VERSIONS)
 def test_empty_reply_takes_the_schema_s_defaults(api_key: int, version: int) -> None:
     body = body_of(api_key, version, encode_response(api_key, version, 1, Reply()), 1)
 
@@ -84,7 +102,7 @@ def test_empty_reply_takes_the_schema_s_defaults(api_key: int, version: int) -> 
             assert getattr(body, field.name) == field.default
 
 
-@pytest.mark.parametrize("api_key", [key for key in APIS if key not in (PRODUCE, FETCH, METADATA)])
+@pytest.mark.parametrize("api_key", [key for key in APIS if key not in (*BY_HAND, METADATA)])
 def test_name_that_no_version_has_is_an_error(api_key: int) -> None:
     with pytest.raises(TypeError, match="colour"):
         encode_response(api_key, APIS[api_key].max_version, 1, Reply(colour="red"))

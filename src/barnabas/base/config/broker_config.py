@@ -147,6 +147,7 @@ class BrokerConfig:
     transaction_state_log_replication_factor = _int("transaction.state.log.replication.factor")
     transaction_state_log_min_isr = _int("transaction.state.log.min.isr")
     transaction_state_log_segment_bytes = _int("transaction.state.log.segment.bytes")
+    offsets_load_buffer_size = _int("offsets.load.buffer.size")
     offsets_topic_num_partitions = _int("offsets.topic.num.partitions")
     offsets_topic_replication_factor = _int("offsets.topic.replication.factor")
     offsets_topic_segment_bytes = _int("offsets.topic.segment.bytes")

@@ -1,14 +1,17 @@
 """The Java client, in one JVM for all tests (java/ClientDriver.java says how they talk)."""
 
+import queue
 import subprocess
+import threading
 from base64 import b64decode, b64encode
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from tests.integration.clients.drivers import SendFailed
 from tests.integration.clients.jars import compile_driver, java_command
-from tests.integration.clients.messages import Message, Settings
+from tests.integration.clients.messages import PATIENCE, Message, Settings
 
 
 class JavaMachine:
@@ -24,26 +27,60 @@ class JavaMachine:
             text=True,
             encoding="utf-8",
         )
+        # Members of groups have threads of their own at both ends; all others ask one after the other.
+        self._turn: threading.Lock = threading.Lock()
+        self._writing: threading.Lock = threading.Lock()
+        self._answers: defaultdict[str, queue.SimpleQueue[str]] = defaultdict(queue.SimpleQueue)
+        self._reader: threading.Thread = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def ask(self, *words: str, lines: Sequence[str] = ()) -> list[str]:
         """Send a command with its further lines; the lines of the answer. Raises SendFailed."""
-        stdin, stdout = self._process.stdin, self._process.stdout
+        with self._turn:
+            self._write(words, lines)
+            return self._answer("")
+
+    def ask_member(self, name: str, *words: str) -> list[str]:
+        """The same for a member; by its one thread."""
+        self._write(("member", name, *words), ())
+        return self._answer(name)
+
+    def _write(self, words: Sequence[str], lines: Sequence[str]) -> None:
+        stdin = self._process.stdin
         assert stdin is not None
-        assert stdout is not None
         command, *arguments = words
-        stdin.write(
-            "".join(f"{line}\n" for line in ("\t".join([command, str(len(lines)), *arguments]), *lines))
-        )
-        stdin.flush()
+        with self._writing:
+            first = "\t".join([command, str(len(lines)), *arguments])
+            stdin.write("".join(f"{line}\n" for line in (first, *lines)))
+            stdin.flush()
+
+    def _read(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        for line in stdout:
+            name, text = "", line
+            if line.startswith("@"):
+                name, _, text = line[1:].partition("\t")
+            self._answers[name].put(text.rstrip("\n"))
+        for waiting in list(self._answers.values()):
+            waiting.put("error the JVM ended")
+
+    def _answer(self, name: str) -> list[str]:
         answer: list[str] = []
-        while (line := stdout.readline()) != "ok\n":
-            if not line or line.startswith("error "):
-                raise SendFailed(line or "the JVM ended")
-            answer.append(line.rstrip("\n"))
+        while (line := self._answers[name].get(timeout=3 * PATIENCE)) != "ok":
+            if line.startswith("error "):
+                raise SendFailed(line)
+            answer.append(line)
         return answer
 
     def close(self) -> None:
-        self._process.communicate(timeout=30)
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.close()
+        self._process.wait(30)
+        self._reader.join()
+        stdout.close()
 
 
 class JavaDriver:
@@ -69,7 +106,7 @@ class JavaDriver:
 
     def consume(self, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Message]:
         where = (topic, str(partition), str(offset), str(count))
-        return [_message(line) for line in self._machine.ask("consume", self._of_consumer, *where)]
+        return [message_of(line) for line in self._machine.ask("consume", self._of_consumer, *where)]
 
     def offset_for_time(self, topic: str, partition: int, timestamp: int) -> int | None:
         where = (topic, str(partition), str(timestamp))
@@ -87,7 +124,7 @@ def _words(message: Message) -> list[str]:
     return words
 
 
-def _message(line: str) -> Message:
+def message_of(line: str) -> Message:
     partition, offset, timestamp, key, value, *flat = line.split("\t")
     headers = tuple((name, _bytes(text)) for name, text in zip(flat[::2], flat[1::2], strict=True))
     return Message(_bytes(key), _bytes(value), headers, int(timestamp), int(partition), int(offset))

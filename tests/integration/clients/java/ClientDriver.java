@@ -42,6 +42,7 @@ public final class ClientDriver {
     private final Map<String, KafkaConsumer<byte[], byte[]>> consumers = new HashMap<>();
     private final BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     private final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+    private final GroupCommands members = new GroupCommands(out);
 
     public static void main(String[] arguments) throws Exception {
         new ClientDriver().run();
@@ -54,16 +55,24 @@ public final class ClientDriver {
             for (int left = Integer.parseInt(words[1]); left > 0; left--) {
                 more.add(in.readLine());
             }
+            if (words[0].equals("member")) {
+                members.answer(words[2], words[3], List.of(words).subList(4, words.length));
+                continue;
+            }
             try {
                 answer(words, more);
                 out.println("ok");
             } catch (Exception error) {
-                Throwable cause = error.getCause() == null ? error : error.getCause();
-                out.println("error " + cause.getClass().getSimpleName() + ": " + String.valueOf(cause.getMessage()).replace('\n', ' '));
+                out.println(textOf(error));
             }
             out.flush();
         }
         close();
+    }
+
+    static String textOf(Exception error) {
+        Throwable cause = error.getCause() == null ? error : error.getCause();
+        return "error " + cause.getClass().getSimpleName() + ": " + String.valueOf(cause.getMessage()).replace('\n', ' ');
     }
 
     /** words: command, number of lines that follow, settings, arguments of the command. */
@@ -73,6 +82,7 @@ public final class ClientDriver {
             case "consume" -> consume(words[2], new TopicPartition(words[3], Integer.parseInt(words[4])), Long.parseLong(words[5]), Integer.parseInt(words[6]));
             case "offset-for-time" -> offsetForTime(words[2], new TopicPartition(words[3], Integer.parseInt(words[4])), Long.parseLong(words[5]));
             case "admin" -> administer(words[2], words[3]);
+            case "groups" -> GroupAdmin.answer(properties(words[2]), words[3], List.of(words).subList(4, words.length), out);
             case "close" -> close();
             default -> throw new IllegalArgumentException(words[0]);
         }
@@ -115,13 +125,17 @@ public final class ClientDriver {
     }
 
     private void print(ConsumerRecord<byte[], byte[]> record) {
+        out.println(lineOf(record));
+    }
+
+    static String lineOf(ConsumerRecord<byte[], byte[]> record) {
         StringBuilder line = new StringBuilder();
         line.append(record.partition()).append('\t').append(record.offset()).append('\t').append(record.timestamp());
         line.append('\t').append(text(record.key())).append('\t').append(text(record.value()));
         for (Header header : record.headers()) {
             line.append('\t').append(header.key()).append('\t').append(text(header.value()));
         }
-        out.println(line);
+        return line.toString();
     }
 
     private void offsetForTime(String settings, TopicPartition partition, long timestamp) {
@@ -176,7 +190,7 @@ public final class ClientDriver {
         return new KafkaConsumer<>(properties(settings), new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
-    private static Properties properties(String settings) {
+    static Properties properties(String settings) {
         Properties properties = new Properties();
         for (String setting : settings.split(";")) {
             int equals = setting.indexOf('=');

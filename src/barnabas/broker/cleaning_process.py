@@ -1,0 +1,154 @@
+"""Where a cleaning runs: in a process of its own, or, where there can be none, in a thread of this one.
+
+A process because the work is all Python: beside the event loop it would hold up every request. It is started
+for the first job, ends with this process whatever ends that (it reads its end from the pipe), and is let go
+when it has been idle. The thread that converses with it calls `swap` for every cleaned segment.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import barnabas
+from barnabas.base.errors import CorruptMessage
+from barnabas.base.filesystem import FileSystem
+from barnabas.storage.cleaning.cleaner import Cleaner
+from barnabas.storage.cleaning.job import CleanedSegment, CleaningAborted, CleaningJob, CleaningStats
+
+Swap = Callable[[CleanedSegment], None]
+
+_PATIENCE_SECONDS = 5.0
+
+
+class WorkerDied(Exception):
+    """The process ended in the middle of a job."""
+
+
+class Worker(Protocol):
+    def clean(self, job: CleaningJob, swap: Swap) -> CleaningStats:
+        """Run a job to its end; blocks. Raises `CleaningAborted`, `KafkaError`, `OSError`, `WorkerDied`."""
+
+    def abort(self) -> None:
+        """Let the job end soon; from any thread."""
+
+    def close(self) -> None: ...
+
+
+class WorkerThread:
+    """In this process, on whatever file system it uses."""
+
+    def __init__(self, fs: FileSystem) -> None:
+        self._fs: FileSystem = fs
+        self._is_aborted: threading.Event = threading.Event()
+
+    def clean(self, job: CleaningJob, swap: Swap) -> CleaningStats:
+        self._is_aborted.clear()
+        return Cleaner(job, self._fs, swap, check=self._check).clean()
+
+    def _check(self) -> None:
+        if self._is_aborted.is_set():
+            raise CleaningAborted
+
+    def abort(self) -> None:
+        self._is_aborted.set()
+
+    def close(self) -> None:
+        self.abort()
+
+
+class WorkerProcess:
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            # -P: a module in the working directory must not take the place of one of ours.
+            [sys.executable, "-P", "-m", "barnabas.storage.cleaning"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_environment(),
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._lock: threading.Lock = threading.Lock()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def clean(self, job: CleaningJob, swap: Swap) -> CleaningStats:
+        self._send({"clean": job.to_json()})
+        output = self._pipe(self._process.stdout)
+        unread = b""
+        while True:
+            while b"\n" not in unread:
+                received = output.read(1 << 16)
+                if not received:
+                    raise WorkerDied(f"the cleaning process ended with {self._process.wait()}")
+                unread += received
+            line, _, unread = unread.partition(b"\n")
+            message: dict[str, Any] = json.loads(line)
+            if "cleaned" in message:
+                self._swap(swap, message["cleaned"])
+            else:
+                return _outcome(message)
+
+    def _swap(self, swap: Swap, cleaned: list[Any]) -> None:
+        base_offset, size, has_txn_index, replaced = cleaned
+        try:
+            swap(CleanedSegment(base_offset, size, has_txn_index, tuple(replaced)))
+        except BaseException:
+            self.close()
+            raise
+        self._send({"swapped": True})
+
+    def abort(self) -> None:
+        try:
+            self._send({"abort": True})
+        except WorkerDied:
+            self._process.poll()
+
+    def close(self) -> None:
+        """End the process, at once if it is idle."""
+        self._pipe(self._process.stdin).close()
+        try:
+            self._process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._pipe(self._process.stdout).close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = json.dumps(message).encode() + b"\n"
+        with self._lock:
+            try:
+                pipe = self._pipe(self._process.stdin)
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[pipe.write(rest) :]
+            except (BrokenPipeError, ValueError) as error:
+                raise WorkerDied("the cleaning process is gone") from error
+
+    @staticmethod
+    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+        assert pipe is not None
+        return pipe
+
+
+def _outcome(message: dict[str, Any]) -> CleaningStats:
+    if "done" in message:
+        return CleaningStats.from_json(message["done"])
+    if "aborted" in message:
+        raise CleaningAborted
+    if message["corrupt"]:
+        raise CorruptMessage(message["failed"])
+    raise OSError(message["errno"], message["failed"])
+
+
+def _environment() -> dict[str, str]:
+    """The child finds this very package, wherever the parent found it."""
+    home = str(Path(barnabas.__file__).parent.parent)
+    inherited = os.environ.get("PYTHONPATH", "")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (home, inherited)))}

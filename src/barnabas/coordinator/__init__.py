@@ -1,0 +1,1 @@
+"""Groups of consumers and their offsets: decisions made from a log, and written to it."""

@@ -1,0 +1,162 @@
+"""What a member's request changes, as records, in three steps: subscription, target, own assignment.
+
+1. The member is created or updated. If its subscription changed, or the topics of the group's did (the
+   metadata hash), the group's epoch is bumped.
+2. If the group's epoch is newer than the target's, the target is computed anew, unless it was just now.
+3. The member goes one step towards its target.
+
+Nothing durable is changed here. `Rebalance.advance` does all three; the steps are there for who needs only
+some, as a downgrade to the classic protocol does.
+"""
+
+import logging
+
+from barnabas.coordinator.consumer import subscription_counts
+from barnabas.coordinator.consumer.fencing import Fencing
+from barnabas.coordinator.consumer.group import ConsumerGroup
+from barnabas.coordinator.consumer.member import ConsumerMember
+from barnabas.coordinator.consumer.reconciliation import Goal, Owned, next_member
+from barnabas.coordinator.consumer.records import (
+    current_assignment_record,
+    epoch_record,
+    subscription_record,
+)
+from barnabas.coordinator.consumer.regular_expressions import RegexUpdate, update_regular_expressions
+from barnabas.coordinator.consumer.subscription import ResolvedRegexes, Subscription
+from barnabas.coordinator.consumer.subscription_counts import SubscriptionCounts, increment
+from barnabas.coordinator.consumer.target_assignment import SubscriptionState, Target, update_target
+from barnabas.coordinator.environment import ShardEnvironment
+from barnabas.coordinator.group_records import ConsumerGroupPartitionMetadata, GroupRecord
+from barnabas.coordinator.subscription_metadata import metadata_hash
+
+logger = logging.getLogger("coordinator")
+
+
+class Rebalance:
+    def __init__(self, environment: ShardEnvironment, fencing: Fencing) -> None:
+        self._environment: ShardEnvironment = environment
+        self._fencing: Fencing = fencing
+
+    def advance(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        owned: Owned | None,
+        records: list[GroupRecord],
+    ) -> ConsumerMember:
+        """`member` is what is known of it, `updated` what it says now, before its assignment has changed."""
+        if updated is member and _is_at_rest(group, member):
+            return member
+        have_names_changed = self.update_subscription(group, member, updated, records)
+        regexes = update_regular_expressions(group, member, updated, self._environment, records)
+        state = self.update_subscription_state(group, member, updated, regexes, have_names_changed, records)
+        target = update_target(group, member, updated, state, self._environment, records)
+        has_changed = have_names_changed or regexes.has_changed
+        return self.reconcile(group, updated, target, state.resolved, has_changed, owned, records)
+
+    def update_subscription(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        records: list[GroupRecord],
+    ) -> bool:
+        """Write the member down if it says something new; True if it names other topics."""
+        if updated.value is member.value or updated.value == member.value:
+            return False
+        records.append(subscription_record(group.group_id, updated))
+        return updated.topic_names != member.topic_names
+
+    def update_subscription_state(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        regexes: RegexUpdate,
+        have_names_changed: bool,
+        records: list[GroupRecord],
+    ) -> SubscriptionState:
+        """Bump the group's epoch if its subscription changed, or its topics did."""
+        is_bump_due = have_names_changed or regexes.has_changed or regexes.have_topics_changed
+        if not is_bump_due and not group.needs_metadata_refresh:
+            return SubscriptionState(group.epoch, None, regexes.resolved)
+        topics = _topics_after(group, member, updated, regexes.resolved)
+        hashed = metadata_hash(self._environment.image, topics)
+        epoch = group.epoch
+        if is_bump_due or hashed != group.metadata_hash:
+            epoch += 1
+            records.append(epoch_record(group.group_id, epoch, hashed))
+            logger.debug("Group %s: bumped the epoch to %d", group.group_id, epoch)
+        group.refreshed_epoch = epoch
+        if group.has_partition_metadata_record:
+            records.append(ConsumerGroupPartitionMetadata(group.group_id, None))
+        is_known = updated.member_id in group.members or updated.instance_id in group.static_members
+        is_homogeneous = subscription_counts.is_homogeneous(
+            _regexes_after(group, member, updated), topics, len(group.members) + (not is_known)
+        )
+        return SubscriptionState(epoch, is_homogeneous, regexes.resolved)
+
+    def reconcile(
+        self,
+        group: ConsumerGroup,
+        updated: ConsumerMember,
+        target: Target,
+        resolved: ResolvedRegexes,
+        has_subscription_changed: bool,
+        owned: Owned | None,
+        records: list[GroupRecord],
+    ) -> ConsumerMember:
+        """Take the member one step towards its target, and watch that it gives up what it has to in time."""
+        if not has_subscription_changed and updated.is_reconciled_to(target.epoch):
+            return updated
+        goal = Goal(
+            target.epoch,
+            target.assignment,
+            Subscription(updated, resolved, self._environment.image),
+            group.partition_epochs,
+            owned,
+            has_subscription_changed,
+        )
+        reconciled = next_member(updated, goal)
+        if reconciled is updated or reconciled.current == updated.current:
+            return updated
+        records.append(current_assignment_record(group.group_id, reconciled))
+        self._fencing.watch_revocation(group.group_id, reconciled)
+        return reconciled
+
+
+def _is_at_rest(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Nearly every heartbeat: there is nothing to look at. Expressions may be due to be resolved again."""
+    return (
+        not group.subscribed_regexes
+        and group.epoch <= group.assignment_epoch
+        and member.is_reconciled_to(group.assignment_epoch)
+        and not group.needs_metadata_refresh
+    )
+
+
+def _topics_after(
+    group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember, resolved: ResolvedRegexes
+) -> SubscriptionCounts:
+    counts = dict(group.subscribed_topics)
+    subscription_counts.add(counts, updated.topic_names, by_name=1)
+    subscription_counts.add(counts, member.topic_names, by_name=-1)
+    before = group.resolved_regexes
+    for regex in {**before, **resolved}:
+        old, new = before.get(regex), resolved.get(regex)
+        if old is not new:
+            subscription_counts.add(counts, () if new is None else new.topics, by_regex=1)
+            subscription_counts.add(counts, () if old is None else old.topics, by_regex=-1)
+    return counts
+
+
+def _regexes_after(group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember) -> dict[str, int]:
+    old, new = member.topic_regex, updated.topic_regex
+    counts = dict(group.subscribed_regexes)
+    if old != new:
+        if old:
+            increment(counts, old, -1)
+        if new:
+            increment(counts, new)
+    return counts

@@ -1,0 +1,1 @@
+"""What groups have committed: the offsets of one shard, and the requests about them."""

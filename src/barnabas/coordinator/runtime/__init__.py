@@ -1,0 +1,1 @@
+"""From decisions to effects: shards hosted on partitions, their writes, their deadlines, their loading."""

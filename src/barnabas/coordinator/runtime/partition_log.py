@@ -1,0 +1,59 @@
+"""A partition of an internal topic as its coordinator writes to it: one batch at a time, with acks=all."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from barnabas.base.clock import Clock
+from barnabas.base.errors import KafkaError
+from barnabas.base.ids import TopicPartition
+from barnabas.records.builder import build_batch, build_plain_batch
+from barnabas.records.record import Record
+from barnabas.replication.partition import ALL, Partition
+from barnabas.storage.append_info import AppendInfo, AppendOrigin
+
+Entry = tuple[bytes, bytes | None]
+"""Key and value."""
+Encode = Callable[[Sequence[Any]], list[Entry]]
+_RECORD_OVERHEAD = 32
+"""At most: lengths, deltas and attributes of one record."""
+
+
+class PartitionLog:
+    def __init__(self, partition: Partition, encode: Encode, clock: Clock, compression: int = 0) -> None:
+        self.partition: Partition = partition
+        self.topic_partition: TopicPartition = partition.topic_partition
+        self._encode: Encode = encode
+        self._clock: Clock = clock
+        self._compression: int = compression
+
+    def append(self, records: Sequence[Any], *, is_atomic: bool) -> AppendInfo:
+        """Write all records; in one batch if that `is_atomic`, else in as many as it takes."""
+        entries = self._encode(records)
+        if is_atomic or len(entries) == 1:
+            return self._append(entries)
+        limit = self.partition.log.config.max_message_bytes // 2
+        chunk: list[Entry] = []
+        size = 0
+        for entry in entries:
+            length = len(entry[0]) + len(entry[1] or b"") + _RECORD_OVERHEAD
+            if chunk and size + length > limit:
+                self._append(chunk)
+                chunk, size = [], 0
+            chunk.append(entry)
+            size += length
+        return self._append(chunk)
+
+    def _append(self, entries: list[Entry]) -> AppendInfo:
+        now_ms = self._clock.now_ms()
+        if self._compression:
+            records = [Record(0, now_ms, key, value) for key, value in entries]
+            batch = build_batch(records, compression=self._compression)
+        else:
+            batch = build_plain_batch(entries, now_ms)
+        return self.partition.append(batch, ALL, origin=AppendOrigin.COORDINATOR)
+
+    def must_wait(self, appended: AppendInfo) -> bool:
+        return self.partition.must_wait(appended)
+
+    def when_acknowledged(self, appended: AppendInfo, callback: Callable[[KafkaError | None], None]) -> None:
+        self.partition.when_acknowledged(appended, callback)

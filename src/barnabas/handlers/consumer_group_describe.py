@@ -1,0 +1,39 @@
+"""ConsumerGroupDescribe (69), versions 0 and 1: epochs, members and assignments of consumer groups (KIP-848).
+
+A group of the classic protocol is GROUP_ID_NOT_FOUND here, as one that nobody knows. Version 1 tells which
+protocol each member speaks.
+"""
+
+from typing import TYPE_CHECKING
+
+from barnabas.base.deferred import Deferred, gather
+from barnabas.base.errors import InvalidGroupId, KafkaError
+from barnabas.handlers.authorized_operations import NOT_ASKED, ON_GROUP
+from barnabas.handlers.context import Context, Request
+from barnabas.handlers.group_requests import same
+from barnabas.wire import Reply
+
+if TYPE_CHECKING:
+    from kio.schema.consumer_group_describe.v1.request import ConsumerGroupDescribeRequest
+
+
+def handle(context: Context, request: Request) -> Deferred[Reply]:
+    body: ConsumerGroupDescribeRequest = request.body
+    operations = ON_GROUP if body.include_authorized_operations else NOT_ASKED
+    found = gather([_described(context, group_id) for group_id in body.group_ids])
+
+    def reply(groups: list[Reply]) -> Reply:
+        return Reply(groups=[Reply(**vars(each), authorized_operations=operations) for each in groups])
+
+    return found.then(reply)
+
+
+def _described(context: Context, group_id: str) -> Deferred[Reply]:
+    def refused(error: KafkaError) -> Reply:
+        return Reply(group_id=group_id, error_code=error.code, error_message=error.message)
+
+    if not group_id:
+        return Deferred.of(refused(InvalidGroupId()))
+    return context.groups.read(group_id, lambda shard: shard.describe_consumer_group(group_id)).map(
+        same, refused
+    )

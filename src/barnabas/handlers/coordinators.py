@@ -1,0 +1,64 @@
+"""Which broker coordinates a group or a transaction; the topic behind it is created when first asked for."""
+
+import logging
+
+from barnabas.base.errors import CoordinatorNotAvailable, ErrorCode, InvalidRequest
+from barnabas.controller.requests import NewTopic
+from barnabas.coordinator import internal_topics
+from barnabas.coordinator.partitioning import partition_for
+from barnabas.handlers.context import Context
+from barnabas.metadata.image import BrokerImage, TopicImage
+
+logger = logging.getLogger("requests")
+
+GROUP = 0
+TRANSACTION = 1
+
+_TOPICS = {
+    GROUP: (internal_topics.CONSUMER_OFFSETS, internal_topics.consumer_offsets),
+    TRANSACTION: (internal_topics.TRANSACTION_STATE, internal_topics.transaction_state),
+}
+
+
+def is_known_type(key_type: int) -> bool:
+    return key_type in _TOPICS
+
+
+def find(context: Context, key_type: int, key: str) -> BrokerImage | None:
+    """The coordinator of `key`; None if its topic does not exist yet. Raises a KafkaError if nobody is."""
+    topic = context.image.topics.get(_topic_of(key_type))
+    return None if topic is None else _leader(context, topic, key)
+
+
+async def find_or_create(context: Context, key_type: int, key: str) -> BrokerImage:
+    found = find(context, key_type, key)
+    if found is not None:
+        return found
+    await _create(context, key_type)
+    found = find(context, key_type, key)
+    if found is None:
+        raise CoordinatorNotAvailable(f"{_topic_of(key_type)} does not exist yet")
+    return found
+
+
+def _topic_of(key_type: int) -> str:
+    if key_type not in _TOPICS:
+        raise InvalidRequest(f"there is no coordinator of type {key_type}")
+    return _TOPICS[key_type][0]
+
+
+def _leader(context: Context, topic: TopicImage, key: str) -> BrokerImage:
+    partition = topic.partitions[partition_for(key, len(topic.partitions))]
+    broker = context.image.brokers.get(partition.leader)
+    if broker is None:
+        raise CoordinatorNotAvailable(f"{topic.name}-{partition.partition} has no leader")
+    return broker
+
+
+async def _create(context: Context, key_type: int) -> None:
+    wanted = _TOPICS[key_type][1](context.config, len(context.image.brokers))
+    topic = NewTopic(wanted.name, wanted.partition_count, wanted.replication_factor, configs=wanted.configs)
+    [result] = await context.store.run(context.topics.create_topics, [topic])
+    if result.error not in (ErrorCode.none, ErrorCode.topic_already_exists):
+        logger.warning("Cannot create topic %s: %s", wanted.name, result.message)
+        raise CoordinatorNotAvailable(f"{wanted.name} cannot be created: {result.message}")

