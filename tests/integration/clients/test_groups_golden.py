@@ -34,7 +34,7 @@ _DUMP = GOLDEN / "dumps" / "__consumer_offsets-0_00000000000000000000.log.txt"
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with adopt(tmp_path_factory.mktemp("adopted")) as broker:
         for group in _GROUPS:
-            wait_for_coordinator(broker.port, group)  # each may live in a partition that is still being loaded
+            wait_for_coordinator(broker.port, group)  # its partition may still be loading
         yield broker
 
 
