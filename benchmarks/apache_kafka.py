@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.broker_settings import COMMON
@@ -100,33 +101,42 @@ class ApacheKafka:
 
     name = "Apache Kafka"
 
-    def __init__(self, java: str, home: Path) -> None:
+    def __init__(self, java: str, home: Path, jvm_options: Sequence[str] = JVM_OPTIONS) -> None:
         self.version = VERSION
         self._java = java
         self._home = home
+        self._jvm_options = jvm_options
 
     @classmethod
-    def fetch(cls, cache: Path) -> ApacheKafka:
+    def fetch(cls, cache: Path, jvm_options: Sequence[str] = JVM_OPTIONS) -> ApacheKafka:
         java = shutil.which("java")
         if java is None:
             raise ApacheKafkaUnavailable("java is not installed")
         home = cache / f"apache-kafka-{VERSION}"
-        kafka = cls(java, home)
+        kafka = cls(java, home, jvm_options)
         if not (home / "jars.complete").exists():
             _download(home)
         if not (home / "formatted.complete").exists():
             kafka._format()
         return kafka
 
-    def launch(self, directory: Path) -> BrokerProcess:
-        """Start on the data in `directory` (prepared when new); returns when a Metadata request succeeds."""
+    @property
+    def jars(self) -> Path:
+        """The directory with its jars and those they need."""
+        return self._home / "jars"
+
+    def launch(self, directory: Path, settings: str = "") -> BrokerProcess:
+        """Start on the data in `directory` (prepared when new); returns when a Metadata request succeeds.
+
+        `settings` are further lines of server.properties; they win over the common ones.
+        """
         log_dir = directory / "logs"
         if not log_dir.exists():
             shutil.copytree(self._home / "formatted", log_dir)
         port, controller_port = free_ports(2)
         properties = directory / "server.properties"
         own = _PROPERTIES.format(port=port, controller_port=controller_port, log_dir=log_dir)
-        properties.write_text(own + COMMON)
+        properties.write_text(own + COMMON + settings)
         command = [*self._java_command(), "kafka.Kafka", str(properties)]
         process = BrokerProcess.start(
             self.name, command, port=port, log_dir=log_dir, output=directory / "output.log"
@@ -136,8 +146,8 @@ class ApacheKafka:
 
     def _java_command(self) -> list[str]:
         log4j = self._home / "log4j2.xml"
-        classpath = f"{self._home / 'jars'}/*"
-        return [self._java, *JVM_OPTIONS, f"-Dlog4j2.configurationFile={log4j}", "-cp", classpath]
+        classpath = f"{self.jars}/*"
+        return [self._java, *self._jvm_options, f"-Dlog4j2.configurationFile={log4j}", "-cp", classpath]
 
     def _format(self) -> None:
         target = self._home / "formatted"

@@ -29,6 +29,8 @@ def missing(name: str) -> str | None:
     """None if `name` is there, otherwise how to get it."""
     if name == "maven":
         return _maven_missing()
+    if name == "apache-kafka":
+        return _apache_kafka_missing()
     if name in _PROGRAMS:
         return None if shutil.which(name) else f"sudo apt-get install {_PROGRAMS[name]}"
     return None if importlib.util.find_spec(name) else "make dev"
@@ -41,6 +43,20 @@ def _maven_missing() -> str | None:
     try:
         fetch_jars()
     except JarsUnavailable as error:
+        return f"a network that reaches Maven Central ({error})"
+    return None
+
+
+def _apache_kafka_missing() -> str | None:
+    """The whole broker and its tools: the jars that the benchmarks keep."""
+    from benchmarks.apache_kafka import ApacheKafka, ApacheKafkaUnavailable, default_cache
+
+    program = missing("java") or missing("mvn")
+    if program is not None:
+        return program
+    try:
+        ApacheKafka.fetch(default_cache())
+    except ApacheKafkaUnavailable as error:
         return f"a network that reaches Maven Central ({error})"
     return None
 

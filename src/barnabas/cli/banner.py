@@ -4,6 +4,8 @@ from barnabas import __version__
 from barnabas.base.config.broker_config import BrokerConfig
 
 _EVERYWHERE = frozenset({"", "0.0.0.0", "::"})
+_WITHOUT_ASKING = frozenset({"localhost:9092", "127.0.0.1:9092"})
+"""Where the tools look when nobody tells them."""
 _TOPIC = "greetings"
 
 
@@ -16,11 +18,12 @@ def banner(config: BrokerConfig, port: int, seconds: float) -> str:
         "from confluent_kafka import Producer\n"
         f'p = Producer({{"bootstrap.servers": "{bootstrap}"}}); p.produce("{_TOPIC}", b"hello"); p.flush()'
     )
+    where = "" if bootstrap in _WITHOUT_ASKING else f" -b {bootstrap}"
     rows = [
         ("Listens on", ", ".join(addresses)),
         ("Data in", directories),
-        ("Send", f"echo hello | kcat -P -b {bootstrap} -t {_TOPIC}"),
-        ("Read", f"kcat -C -b {bootstrap} -t {_TOPIC} -o beginning -e"),
+        ("Send", f"echo hello | barnabas produce {_TOPIC}{where}"),
+        ("Read", f"barnabas consume {_TOPIC}{where}"),
         ("From Python", send),
         ("Stop", "Ctrl-C, or kafka-server-stop"),
     ]

@@ -1,79 +1,68 @@
-"""The command `barnabas`: arguments in, exit status out.
+"""The command `barnabas`: the one table of its commands.
 
-Nothing of the broker is imported here: a subcommand imports what it runs, so that `--help` answers at once.
+Nothing behind it is imported before it is used: a command is loaded when it is called, so that `--help`
+answers at once and a broker pays for no table it does not print.
 """
 
-import argparse
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
 
 from barnabas import __version__
+from barnabas.cli.front import FrontDoor, run
+
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "acl": ("access", "who may do what: list, add, remove"),
+    "adopt": ("adopt", "register the topics of an existing log directory"),
+    "cluster": ("cluster", "brokers, features, API versions, disks"),
+    "completion": ("completion", "what your shell needs to complete these commands"),
+    "config": ("config", "settings of topics, brokers, groups, clients and users"),
+    "consume": ("consume", "read records"),
+    "group": ("group", "consumer groups: list, describe, watch, reset, delete"),
+    "log": ("log", "look into the files of a log"),
+    "perf": ("perf", "measure a producer or a consumer"),
+    "produce": ("produce", "send lines as records"),
+    "reassign": ("reassign", "move replicas and elect leaders"),
+    "record": ("record", "offsets of partitions, deletion of old records"),
+    "serve": ("serve", "start a broker"),
+    "topic": ("topic", "list, describe, create, alter, delete"),
+    "transaction": ("transaction", "transactions and producers, also the hanging ones"),
+    "version": ("version", "print the version"),
+}
+"""Name to (module of `cli.commands`, one line). The command in the module has the module's name."""
+
+
+class _Commands(FrontDoor):
+    """Lists from the table, loads from the module."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module = _COMMANDS[name][0]
+        command: click.Command = getattr(import_module(f"barnabas.cli.commands.{module}"), module)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _COMMANDS[name][1]) for name in self.list_commands(context)])
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="barnabas")
+def barnabas() -> None:
+    """Kafka, rebuilt in Python."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    run: Callable[[argparse.Namespace], int] = options.run
-    try:
-        return run(options)
-    except KeyboardInterrupt:
-        return 130
+    return run(barnabas, None if arguments is None else list(arguments))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="barnabas", description="Kafka, rebuilt in Python.")
-    parser.add_argument("--version", action="version", version=f"barnabas {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="", required=True)
-
-    serve = commands.add_parser(
-        "serve",
-        help="start a broker",
-        description="Start a broker and run it until Ctrl-C or SIGTERM. Without a file it listens on "
-        "127.0.0.1:9092 and keeps its data in data/kafka-logs under the current directory.",
-    )
-    serve.add_argument("properties", nargs="?", type=Path, metavar="server.properties")
-    _add_override(serve)
-    serve.add_argument("--quiet", action="store_true", help="no greeting; log warnings and errors only")
-    serve.set_defaults(run=_serve)
-
-    adopt = commands.add_parser(
-        "adopt",
-        help="register the topics of an existing log directory",
-        description="Register in the metadata store every topic found in a log directory, for example a copy "
-        "of one that Apache Kafka wrote. The broker must not be running.",
-    )
-    adopt.add_argument("log_dir", type=Path, metavar="log-dir")
-    adopt.add_argument("--config", type=Path, metavar="server.properties", help="the broker's configuration")
-    _add_override(adopt)
-    adopt.set_defaults(run=_adopt)
-
-    version = commands.add_parser("version", help="print the version")
-    version.set_defaults(run=_version)
-    return parser
-
-
-def _add_override(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--override",
-        action="append",
-        default=[],
-        metavar="key=value",
-        help="set a configuration key, over what the file says (repeatable)",
-    )
-
-
-def _serve(options: argparse.Namespace) -> int:
-    from barnabas.cli.serve import serve
-
-    return serve(options.properties, options.override, quiet=options.quiet)
-
-
-def _adopt(options: argparse.Namespace) -> int:
-    from barnabas.cli.adopt import adopt
-
-    return adopt(options.log_dir, options.config, options.override)
-
-
-def _version(options: argparse.Namespace) -> int:
-    print(f"barnabas {__version__} (Python {sys.version.split()[0]})")
-    return 0
+if __name__ == "__main__":
+    sys.exit(main())

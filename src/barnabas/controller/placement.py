@@ -63,11 +63,14 @@ class StripedPlacer:
                 f"Invalid replication factor {replication_factor}: the replication factor must be positive."
             )
         if self._broker_count == 0:
-            raise InvalidReplicationFactor("All brokers are currently fenced.")
+            raise InvalidReplicationFactor(
+                "All brokers are currently fenced, or have all their log directories cordoned."
+            )
         if replication_factor > self._broker_count:
             raise InvalidReplicationFactor(
                 f"The target replication factor of {replication_factor} cannot be reached because only "
-                f"{self._broker_count} broker(s) are registered."
+                f"{self._broker_count} broker(s) are registered or some brokers have all their log "
+                "directories cordoned."
             )
 
     def _place_one(self, replication_factor: int) -> tuple[int, ...]:

@@ -21,7 +21,8 @@ from barnabas.wire import heartbeat, metadata, offset_commit
 from barnabas.wire.lengths import checked, length_check
 from barnabas.wire.reply import Reply
 from barnabas.wire.reply_writer import reply_writer
-from barnabas.wire.schema_fields import default_of, entity_of
+from barnabas.wire.schema_fields import entity_of
+from barnabas.wire.schema_upgrade import upgrader
 from barnabas.wire.upgrades import UPGRADES
 
 _CORRELATION = struct.Struct(">i")
@@ -48,7 +49,7 @@ def request_schema(api_key: int, version: int, newest: int) -> RequestSchema:
     entity = load_request_schema(api_key, version)
     upgrade = None
     if version != newest:
-        to_newest = _upgrader(entity, load_request_schema(api_key, newest))
+        to_newest = upgrader(entity, load_request_schema(api_key, newest))
         renamed = UPGRADES.get(api_key)
         upgrade = to_newest if renamed is None else _with_renamed(to_newest, renamed)
     has_tags = entity.__header_schema__.__version__ >= 2
@@ -124,32 +125,6 @@ def _with_renamed(
     upgrade: Callable[..., Any], renamed: Callable[[Any], dict[str, Any]]
 ) -> Callable[[Any], Any]:
     return lambda raw: upgrade(raw, renamed(raw))
-
-
-def _upgrader(old: type, new: type) -> Callable[..., Any]:
-    old_fields = {field.name: field for field in dataclasses.fields(old)}
-    carried: list[tuple[str, Callable[[Any], Any] | None]] = []
-    defaults: dict[str, Any] = {}
-    for field in dataclasses.fields(new):
-        if field.name in old_fields:
-            inner_old, inner_new = entity_of(old_fields[field.name].type), entity_of(field.type)
-            nested = _upgrader(inner_old, inner_new) if inner_old and inner_new else None
-            carried.append((field.name, nested))
-        else:
-            defaults[field.name] = default_of(field)
-
-    def upgrade(raw: Any, extra: dict[str, Any] | None = None) -> Any:
-        values = dict(defaults)
-        for name, nested in carried:
-            value = getattr(raw, name)
-            if nested is not None and value is not None:
-                value = tuple(map(nested, value)) if isinstance(value, tuple) else nested(value)
-            values[name] = value
-        if extra:
-            values.update(extra)
-        return new(**values)
-
-    return upgrade
 
 
 # --- from a reply to the negotiated response -----------------------------------------------------------

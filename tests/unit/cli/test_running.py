@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli import server_stop
+from barnabas.cli.kafka import server_stop
 from barnabas.cli.running import RunningBroker, registered, run_directory, running_brokers
 
 _BROKER = """

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli import server_start
+from barnabas.cli.kafka import server_start
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """`kafka-server-stop [--process-role=ROLE] [--node-id=ID]`: asks this user's brokers to stop (SIGTERM).
 
 Like Kafka's script it does not wait, and says `No kafka server to stop` with status 1 when there is none.
-Every process here has both of Kafka's roles, so `--process-role` selects all of them.
+Every process here has both of Kafka's roles, so `--process-role` selects all of them. A configuration file,
+which notes of the early years name here, selects nothing, as with Kafka's script.
 """
 
 import os
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name, _, value = word.partition("=")
         if name == "--node-id" and value.isdecimal():
             node_id = int(value)
-        elif name != "--process-role" or value not in ("broker", "controller"):
+        elif word.startswith("-") and (name != "--process-role" or value not in ("broker", "controller")):
             print(USAGE, file=sys.stderr)
             return 1
     chosen = [broker for broker in running_brokers() if node_id is None or broker.node_id == node_id]

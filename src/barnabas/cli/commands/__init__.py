@@ -1,0 +1,1 @@
+"""The commands of `barnabas`: one file per noun, named as in the table of `cli.main`."""

@@ -1,0 +1,28 @@
+"""`barnabas serve`: its arguments; what it does is in `cli.serve`."""
+
+from pathlib import Path
+
+import click
+
+FILE = click.Path(path_type=Path)
+OVERRIDE = click.option(
+    "--override",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a configuration key, over what the file says (repeatable).",
+)
+
+
+@click.command()
+@click.argument("properties", required=False, type=FILE, metavar="[server.properties]")
+@OVERRIDE
+@click.option("--quiet", is_flag=True, help="No greeting; log warnings and errors only.")
+def serve(properties: Path | None, override: tuple[str, ...], quiet: bool) -> int:
+    """Start a broker and run it until Ctrl-C or SIGTERM.
+
+    Without a file it listens on 127.0.0.1:9092 and keeps its data in data/kafka-logs under the current
+    directory.
+    """
+    from barnabas.cli.serve import serve as run
+
+    return run(properties, override, quiet=quiet)

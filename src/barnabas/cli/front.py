@@ -1,0 +1,187 @@
+"""What the commands of `barnabas` have in common: where the cluster is, how to show, how errors end.
+
+`on_cluster` gives a command an open `Cluster` and a `View`; `completes` gives an argument the names of the
+cluster's own topics and groups when the user presses Tab.
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from barnabas.cli.pipe import discard_output
+from barnabas.cli.view import View
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+_COMPLETION_TIMEOUT = 1.0
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def bootstrap_options(command: F) -> F:
+    """`--bootstrap-server` and `--command-config`, as keywords `bootstrap_server` and `command_config`."""
+    server = click.option(
+        "-b",
+        "--bootstrap-server",
+        envvar="BARNABAS_BOOTSTRAP_SERVER",
+        default=DEFAULT_BOOTSTRAP,
+        show_default=True,
+        metavar="HOST:PORT",
+        help="Brokers to ask first, several with commas.",
+    )
+    config = click.option(
+        "--command-config", metavar="FILE", type=click.Path(dir_okay=False), help="Properties of the client."
+    )
+    return server(config(command))
+
+
+def json_option(command: F) -> F:
+    """`--json`, as keyword `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def on_cluster(command: Callable[..., int | None]) -> Callable[..., int | None]:
+    """A command whose first arguments are a `Cluster` and a `View`; it has the options for both.
+
+    It returns its exit status; None is 0.
+    """
+
+    @bootstrap_options
+    @json_option
+    @functools.wraps(command)
+    def opened(
+        *words: Any, bootstrap_server: str, command_config: str | None, as_json: bool, **options: Any
+    ) -> int | None:
+        with open_cluster(bootstrap_server, command_config) as cluster:
+            return command(cluster, View(as_json=as_json), *words, **options)
+
+    return opened
+
+
+def open_cluster(bootstrap_server: str, command_config: str | None = None) -> "Cluster":
+    from barnabas.base.light_kio import import_kio_lightly
+
+    import_kio_lightly()
+    from barnabas.cli.kafka import opening
+
+    return opening.open_cluster(bootstrap_server, command_config)
+
+
+class FrontDoor(click.Group):
+    """A group of commands; whoever closes the pipe behind one of them has enough, which is no failure."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            result = super().invoke(context)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            discard_output()
+            return 0
+        return result
+
+
+def run(command: click.Command, arguments: list[str] | None = None) -> int:
+    """Run the front door: every error is one line on stderr, and a status."""
+    try:
+        result = command.main(arguments, prog_name="barnabas", standalone_mode=False)
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.Abort:
+        return 130
+    except click.ClickException as error:
+        return _usage(error)
+    except SystemExit as end:  # how click ends when it has completed a word
+        return end.code if isinstance(end.code, int) else 1
+    except Exception as error:
+        if not _is_expected(error):
+            raise
+        print(f"barnabas: {error}", file=sys.stderr)
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _is_expected(error: Exception) -> bool:
+    """One line says it all. Nothing is imported to find out: what was raised is loaded already."""
+    names = (("barnabas.client.errors", "ClientError"), ("barnabas.cli.kafka.running", "ToolError"))
+    return any(
+        module in sys.modules and isinstance(error, getattr(sys.modules[module], name))
+        for module, name in names
+    )
+
+
+def _usage(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        print(error.format_message(), file=sys.stderr)
+        return error.exit_code
+    hint = ""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        hint = f" (see '{error.ctx.command_path} --help')"
+    print(f"barnabas: {error.format_message()}{hint}", file=sys.stderr)
+    return error.exit_code
+
+
+def pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """The `callback` of a repeatable option whose values are KEY=VALUE."""
+    found = {}
+    for value in values:
+        key, separator, text = value.partition("=")
+        if not separator or not key.strip():
+            raise click.BadParameter(f"{value!r} is not KEY=VALUE", context, parameter)
+        found[key.strip()] = text.strip()
+    return found
+
+
+def yes_option(command: F) -> F:
+    """`--yes`, as keyword `yes`: for `confirm`."""
+    return click.option("-y", "--yes", is_flag=True, help="Do it without asking.")(command)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Goes on only if the user says so: with `--yes`, or when asked on a terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{question} Nobody can be asked here: say --yes")
+    click.confirm(question, abort=True, err=True)
+
+
+Names = Callable[["Cluster"], list[str]]
+
+
+def completes(names: Names) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """A `shell_complete` for names that the cluster knows; a cluster that is away completes to nothing."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        import dataclasses
+
+        server = context.params.get("bootstrap_server") or DEFAULT_BOOTSTRAP
+        try:
+            with open_cluster(server, context.params.get("command_config")) as cluster:
+                cluster.settings = dataclasses.replace(
+                    cluster.settings,
+                    connect_timeout=_COMPLETION_TIMEOUT,
+                    request_timeout=_COMPLETION_TIMEOUT,
+                    api_timeout=_COMPLETION_TIMEOUT,
+                    patience=0.0,
+                )
+                return [name for name in names(cluster) if name.startswith(incomplete)]
+        except Exception:  # noqa: BLE001  a traceback in the middle of a command line helps nobody
+            return []
+
+    return complete
+
+
+def topic_names(cluster: "Cluster") -> list[str]:
+    from barnabas.client.admin.topics import list_topics
+
+    return [topic.name for topic in list_topics(cluster)]
+
+
+def group_names(cluster: "Cluster") -> list[str]:
+    from barnabas.client.admin.groups import list_groups
+
+    return sorted(group.id for group in list_groups(cluster))

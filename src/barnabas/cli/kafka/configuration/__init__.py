@@ -1,0 +1,1 @@
+"""What kafka-configs is made of: the entities a command line names, their description, their alteration."""

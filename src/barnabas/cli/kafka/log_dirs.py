@@ -1,0 +1,106 @@
+"""`kafka-log-dirs`: what lies in the log directories of brokers, as JSON.
+
+The order of keys is that of Kafka's tool, for those who compare or cut the text; partitions are sorted, where
+Kafka's order is that of a hash table.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.kafka.opening import open_cluster
+from barnabas.cli.kafka.options import Given, Options
+from barnabas.cli.kafka.running import ToolError, run_tool
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.log_dirs import LogDir
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_tool(_options(), _work, arguments)
+
+
+def _options() -> Options:
+    options = Options("kafka-log-dirs", "Show how much lies in the log directories of brokers.")
+    options.option(
+        "bootstrap-server",
+        "REQUIRED: brokers to ask first, several with commas.",
+        value="The server(s) to use for bootstrapping",
+    )
+    options.option("command-config", "Properties of the client.", value="Admin client property file")
+    options.flag("describe", "REQUIRED: describe the log directories.")
+    options.option("topic-list", "Topics to show, with commas; all, if not given.", value="Topic list")
+    options.option(
+        "broker-list", "Ids of brokers to ask, with commas; all, if not given.", value="Broker list"
+    )
+    return options
+
+
+def _work(given: Given) -> int:
+    _options().require(given, "bootstrap-server", "describe")
+    topics = frozenset(_words(given.topic_list))
+    asked = _brokers(given.broker_list)
+    from barnabas.client.admin.log_dirs import describe_log_dirs
+
+    with open_cluster(given.bootstrap_server, given.command_config) as cluster:
+        existing = sorted(cluster.nodes)
+        missing = sorted(asked - set(existing))
+        if missing:
+            raise ToolError(
+                f"ERROR: The given brokers do not exist from --broker-list: {_listed(missing)}. "
+                f"Current existent brokers: {_listed(existing)}"
+            )
+        brokers = sorted(asked) or existing
+        print("Querying brokers for log directories information", flush=True)
+        found = describe_log_dirs(cluster, brokers)
+        print(f"Received log directory information from brokers {_listed(brokers)}")
+        print(as_json(found, topics))
+    return 0
+
+
+def as_json(found: "dict[int, tuple[LogDir, ...]]", topics: frozenset[str] = frozenset()) -> str:
+    """One line; without `topics` all are shown."""
+    from barnabas.cli.kafka.exception_names import exception_name
+
+    brokers = [
+        {
+            "broker": broker,
+            "logDirs": [
+                {
+                    "partitions": [
+                        {
+                            "partition": f"{each.topic}-{each.partition}",
+                            "size": each.size,
+                            "offsetLag": each.offset_lag,
+                            "isFuture": each.is_future,
+                        }
+                        for each in directory.partitions
+                        if not topics or each.topic in topics
+                    ],
+                    "error": None if directory.error is None else exception_name(directory.error),
+                    "logDir": directory.path,
+                }
+                for directory in directories
+            ],
+        }
+        for broker, directories in found.items()
+    ]
+    return json.dumps({"brokers": brokers, "version": 1}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _words(text: str | None) -> list[str]:
+    return [word for word in (text or "").split(",") if word]
+
+
+def _brokers(text: str | None) -> set[int]:
+    brokers = set()
+    for word in _words(text):
+        try:
+            brokers.add(int(word))
+        except ValueError:
+            raise ToolError(f'For input string: "{word}"') from None
+    return brokers
+
+
+def _listed(ids: Sequence[int]) -> str:
+    return ",".join(map(str, ids))

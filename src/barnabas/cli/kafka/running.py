@@ -1,0 +1,70 @@
+"""How every tool runs: arguments in, one line for what went wrong, exit status out.
+
+Status 0 is success, 1 every failure, 130 Ctrl-C; a reader that closed the pipe is no failure. A usage error
+is told in Kafka's words and points to `--help`, where Kafka would print all of it.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from barnabas import __version__
+from barnabas.base.light_kio import import_kio_lightly
+from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.pipe import discard_output
+
+
+class ToolError(Exception):
+    """The tool cannot do what was asked; the message is printed as it is."""
+
+
+def run_tool(
+    options: Options,
+    work: Callable[[Given], int | None],
+    arguments: Sequence[str] | None,
+    *,
+    prefix: str = "",
+    errors_on_stdout: bool = False,
+) -> int:
+    """`work` takes the parsed options and returns its status (None for 0).
+
+    `prefix` begins the line of an error; some of Kafka's tools print that line on stdout.
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return _run(options, work, words, prefix, sys.stdout if errors_on_stdout else sys.stderr)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        print(f"Try '{options.program} --help'.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        discard_output()
+        return 0
+
+
+def _run(
+    options: Options, work: Callable[[Given], int | None], words: list[str], prefix: str, errors: TextIO
+) -> int:
+    if not words:
+        print(options.help(), file=sys.stderr)
+        return 1
+    given = options.parse(words)
+    if given.has("help"):
+        print(options.help())
+        return 0
+    if given.has("version"):
+        print(__version__)
+        return 0
+    import_kio_lightly()
+    from barnabas.client.errors import ClientError
+
+    try:
+        status = work(given) or 0
+        sys.stdout.flush()
+        return status
+    except (ClientError, ToolError) as error:
+        sys.stdout.flush()
+        print(f"{prefix}{error}", file=errors)
+        return 1

@@ -1,0 +1,68 @@
+"""Ctrl-C and SIGTERM, so that a tool can finish what it holds (deliver, commit, count) before it ends.
+
+Signals are the main thread's: elsewhere the guard does nothing.
+"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(BaseException):
+    """Raised where the tool stands when a signal comes. Not an Exception: nothing on the way catches it."""
+
+    def __init__(self, number: int) -> None:
+        self.code: int = 128 + number
+        """The exit status of a program that a signal ended, as shells tell it."""
+
+
+class Stop:
+    """Set by a signal; for loops that look now and then."""
+
+    def __init__(self) -> None:
+        self.code: int = 0
+
+    def __bool__(self) -> bool:
+        return self.code != 0
+
+
+@contextmanager
+def raised() -> Iterator[None]:
+    """The first signal raises Interrupted; what comes later is ignored until the block is left."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        raise Interrupted(number)
+
+    with _handled(interrupt):
+        yield
+
+
+@contextmanager
+def noticed() -> Iterator[Stop]:
+    """A signal only sets the flag: for code that must not be torn out of a callback."""
+    stop = Stop()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        stop.code = 128 + number
+
+    with _handled(note):
+        yield stop
+
+
+@contextmanager
+def _handled(handler: object) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in _SIGNALS}  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

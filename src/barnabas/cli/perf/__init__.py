@@ -1,0 +1,1 @@
+"""Measuring a producer or a consumer: what `kafka-*-perf-test` and `barnabas perf` do."""

@@ -1,0 +1,190 @@
+"""A cluster as a tool sees it: its brokers, who leads, coordinates and controls, and how to ask them.
+
+Connections are opened when first needed and kept. What was learnt (brokers, coordinators) is forgotten
+when a broker says that it is out of date, and asked again: `retried` is the one loop that does so.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from barnabas.client.address import Address
+from barnabas.client.connection import Connection
+from barnabas.client.errors import BrokerError, Unreachable, check
+from barnabas.client.settings import ClientSettings
+
+GROUP, TRANSACTION = 0, 1
+"""Kinds of coordinators, as FindCoordinator numbers them."""
+
+_PAUSE = 0.1
+T = TypeVar("T")
+
+
+class Node(NamedTuple):
+    id: int
+    host: str
+    port: int
+    rack: str | None
+
+    @property
+    def address(self) -> Address:
+        return Address(self.host, self.port)
+
+
+class Cluster:
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings: ClientSettings = settings
+        self._bootstrap: Connection | None = None
+        self._connections: dict[int, Connection] = {}
+        self._nodes: dict[int, Node] = {}
+        self._controller_id: int = -1
+        self._cluster_id: str | None = None
+        self._coordinators: dict[tuple[int, str], int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for connection in [self._bootstrap, *self._connections.values()]:
+            if connection is not None:
+                connection.close()
+        self._connections.clear()
+        self._bootstrap = None
+
+    # --- asking --------------------------------------------------------------------------------------
+
+    def ask(
+        self, api: str, *, to: int | None = None, max_version: int | None = None, **fields: object
+    ) -> Any:
+        """The answer of broker `to` (of any, if none is named), in the newest shape of that response."""
+        return self.connection(to).ask(api, fields, max_version)
+
+    def ask_controller(self, api: str, *, max_version: int | None = None, **fields: object) -> Any:
+        return self.ask(api, to=self.controller_id, max_version=max_version, **fields)
+
+    def ask_coordinator(
+        self, kind: int, key: str, api: str, *, max_version: int | None = None, **fields: object
+    ) -> Any:
+        """Of a group (kind GROUP) or a transactional id (TRANSACTION)."""
+        return self.ask(api, to=self.coordinator(kind, key), max_version=max_version, **fields)
+
+    def version_of(self, api: str, *, to: int | None = None, max_version: int | None = None) -> int:
+        """The version a request would have; raises Unsupported where the broker does not serve it."""
+        return self.connection(to).version_of(api, max_version)
+
+    def retried(self, attempt: Callable[[], T]) -> T:
+        """`attempt`, again and again while a broker answers with an error that passes by itself."""
+        deadline = time.monotonic() + self.settings.api_timeout
+        while True:
+            try:
+                return attempt()
+            except BrokerError as error:
+                if not error.is_retriable or time.monotonic() + _PAUSE > deadline:
+                    raise
+            self.forget()
+            time.sleep(_PAUSE)
+
+    # --- who is who ----------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> dict[int, Node]:
+        if not self._nodes:
+            self.metadata([])
+        return self._nodes
+
+    @property
+    def controller_id(self) -> int | None:
+        """None where the cluster knows no controller: any broker will do then."""
+        if not self._nodes:
+            self.metadata([])
+        return self._controller_id if self._controller_id in self._nodes else None
+
+    @property
+    def cluster_id(self) -> str | None:
+        if not self._nodes:
+            self.metadata([])
+        return self._cluster_id
+
+    def metadata(self, topics: Sequence[str] | None) -> Any:
+        """The Metadata response for these topics (None: all). Nothing is created by asking."""
+        wanted = None if topics is None else [{"name": name, "topic_id": None} for name in topics]
+        answer = self.ask("metadata", topics=wanted, allow_auto_topic_creation=False)
+        self._nodes = {
+            each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers
+        }
+        self._controller_id = answer.controller_id
+        self._cluster_id = answer.cluster_id
+        return answer
+
+    def leaders(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
+        """Of every partition of these topics. Raises BrokerError where a topic or leader is missing."""
+        found = {}
+        for topic in self.metadata(list(topics)).topics:
+            check(topic.error_code)
+            for partition in topic.partitions:
+                check(partition.error_code)
+                found[topic.name, partition.partition_index] = partition.leader_id
+        return found
+
+    def coordinator(self, kind: int, key: str) -> int:
+        """The id of the broker that coordinates. Raises BrokerError, often one that passes (`retried`)."""
+        if (kind, key) not in self._coordinators:
+            answer = self.ask("find_coordinator", max_version=3, key=key, key_type=kind)
+            check(answer.error_code, answer.error_message)
+            if answer.node_id not in self.nodes:
+                self._nodes[answer.node_id] = Node(answer.node_id, answer.host, answer.port, None)
+            self._coordinators[kind, key] = answer.node_id
+        return self._coordinators[kind, key]
+
+    def forget(self) -> None:
+        """What was learnt about brokers and coordinators."""
+        self._nodes = {}
+        self._coordinators.clear()
+
+    # --- connections ---------------------------------------------------------------------------------
+
+    def connection(self, to: int | None = None) -> Connection:
+        """To broker `to`, or to the first of the bootstrap servers that answers. Raises Unreachable."""
+        if to is None:
+            if self._bootstrap is None or not self._bootstrap.is_open:
+                self._bootstrap = self._open_any()
+            return self._bootstrap
+        known = self._connections.get(to)
+        if known is not None and known.is_open:
+            return known
+        if to not in self.nodes:
+            raise Unreachable(f"The cluster has no broker {to} (it has {_listed(self.nodes)})")
+        self._connections[to] = self._open(self.nodes[to].address)
+        return self._connections[to]
+
+    def _open_any(self) -> Connection:
+        deadline = time.monotonic() + self.settings.patience
+        while True:
+            reasons = []
+            for address in self.settings.bootstrap:
+                try:
+                    return self._open(address)
+                except Unreachable as error:
+                    reasons.append(str(error))
+            if time.monotonic() + _PAUSE > deadline:
+                raise Unreachable(f"No broker answers ({'; '.join(reasons)}). Is it running?")
+            time.sleep(_PAUSE)
+
+    def _open(self, address: Address) -> Connection:
+        settings = self.settings
+        return Connection(
+            address,
+            client_id=settings.client_id,
+            connect_timeout=settings.connect_timeout,
+            timeout=settings.request_timeout,
+        )
+
+
+def _listed(nodes: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(nodes))) or "none"

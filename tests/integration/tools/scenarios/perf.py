@@ -1,0 +1,35 @@
+"""kafka-producer-perf-test and kafka-consumer-perf-test: figures differ, words do not."""
+
+from tests.integration.tools.scenario import NUMBERS, Scenario, step
+
+_PRODUCE = "kafka-producer-perf-test --bootstrap-server {bootstrap} --topic {topic}"
+
+SCENARIOS = [
+    Scenario(
+        "a producer and a consumer are measured",
+        (
+            step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic}"),
+            step("kafka-topics --bootstrap-server {bootstrap} --describe --topic {topic}", until="Leader: "),
+            step(f"{_PRODUCE} --num-records 100 --record-size 10 --throughput -1", code=0),
+            step(
+                f"{_PRODUCE} --num-records 100 --payload-monotonic --throughput -1 --warmup-records 50",
+                code=0,
+            ),
+            step(
+                f"{_PRODUCE} --num-records 10 --record-size 10 --throughput -1 --producer-props linger.ms=0",
+                code=0,
+            ),
+            step(
+                "kafka-consumer-perf-test --bootstrap-server {bootstrap} --topic {topic} --num-records 210 "
+                "--group {group}",
+                code=0,
+            ),
+            step(
+                "kafka-consumer-perf-test --bootstrap-server {bootstrap} --topic {topic} --messages 300 "
+                "--group {group2} --timeout 500 --hide-header",
+                code=0,
+            ),
+        ),
+        rules=(NUMBERS, (r"\{time\}[:{n}]*", "{time}")),
+    ),
+]

@@ -1,0 +1,147 @@
+"""kafka-producer-perf-test, kafka-consumer-perf-test and `barnabas perf` against our broker."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.integration.tools.programs import Ran, run_inside
+
+from barnabas.testing import Broker
+
+_WINDOW = (
+    r"\d+ records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, [\d.]+ ms max latency\."
+)
+_TOTAL = (
+    r"{count}( steady state)? records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, "
+    r"[\d.]+ ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\."
+)
+_NUMBER = r"\d+\.\d{4}"
+_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}"
+
+
+@pytest.fixture
+def topic(barnabas_broker: Broker, request: pytest.FixtureRequest) -> str:
+    name = re.sub(r"[^a-z]+", "-", request.node.name)
+    barnabas_broker.create_topic(name, partitions=2)
+    return name
+
+
+def _produce(broker: Broker, topic: str, *more: str, records: int = 500, rate: str = "-1") -> Ran:
+    words = ["--topic", topic, "--num-records", str(records), "--throughput", rate, *more]
+    return run_inside("kafka-producer-perf-test", "--bootstrap-server", broker.bootstrap_servers, *words)
+
+
+def _consume(broker: Broker, topic: str, *more: str) -> Ran:
+    words = ["--bootstrap-server", broker.bootstrap_servers, "--topic", topic, *more]
+    return run_inside("kafka-consumer-perf-test", *words)
+
+
+def test_all_records_are_sent_and_read(barnabas_broker: Broker, topic: str) -> None:
+    sent = _produce(barnabas_broker, topic, "--record-size", "100")
+    assert sent.code == 0, sent
+    assert re.fullmatch(_TOTAL.format(count=500), sent.stdout.strip())
+    read = _consume(barnabas_broker, topic, "--num-records", "500")
+    assert read.code == 0, read
+    header, line = read.lines
+    assert header == (
+        "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "
+        "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
+    )
+    columns = line.split(", ")
+    assert re.fullmatch(_TIME, columns[0])
+    assert float(columns[2]) == pytest.approx(500 * 100 / 1024 / 1024, abs=0.0001)
+    assert columns[4] == "500"
+    assert len(columns) == 10
+
+
+def test_rate_windows_and_steady_state_are_reported(barnabas_broker: Broker, topic: str) -> None:
+    more = ["--record-size", "10", "--reporting-interval", "100", "--warmup-records", "100"]
+    sent = _produce(barnabas_broker, topic, *more, "--producer-props", "linger.ms=0", "acks=1", rate="1000")
+    first, *windows, total, steady = sent.lines
+    assert first.startswith("Warmup first 100 records.")
+    assert sum(re.fullmatch(_WINDOW, line) is not None for line in windows) >= 3
+    assert re.fullmatch(_TOTAL.format(count=500), total)
+    assert re.fullmatch(_TOTAL.format(count=r"\d+"), steady)
+    assert "steady state" in steady
+    rate = float(total.split(", ")[1].split()[0])
+    assert rate == pytest.approx(1000, rel=0.25)
+
+
+def test_payloads_come_from_a_file(barnabas_broker: Broker, topic: str, tmp_path: Path) -> None:
+    path = tmp_path / "payloads"
+    path.write_text("a\nbb\n")
+    sent = _produce(barnabas_broker, topic, "--payload-file", str(path), records=10)
+    assert sent.lines[:2] == [f"Reading payloads from: {path}", "Number of records read: 2"]
+
+
+def test_consumer_that_finds_too_little_says_so(barnabas_broker: Broker, topic: str) -> None:
+    _produce(barnabas_broker, topic, "--payload-monotonic", records=20)
+    read = _consume(
+        barnabas_broker, topic, "--messages", "30", "--timeout", "500", "--show-detailed-stats",
+        "--reporting-interval", "100", "--hide-header", "--date-format", "HH:mm",
+    )  # fmt: skip
+    assert read.code == 0
+    assert read.lines[0] == "Warning: --messages is deprecated. Use --num-records instead."
+    assert "WARNING: Exiting before consuming the expected number of records: timeout (500 ms)" in read.stdout
+    windows = [line for line in read.lines if re.match(r"\d\d:\d\d, 0, ", line)]
+    assert windows[-1].split(", ")[4] == "20"
+
+
+def test_metrics_of_the_client_are_printed(barnabas_broker: Broker, topic: str) -> None:
+    sent = _produce(barnabas_broker, topic, "--payload-monotonic", "--print-metrics", records=20)
+    assert re.search(r"\n\nMetric Name +Value\n", sent.stdout)
+    assert re.search(
+        r"^producer-metrics:txmsgs:\{client-id=perf-producer-client\} +: 20$", sent.stdout, re.MULTILINE
+    )
+    read = _consume(barnabas_broker, topic, "--num-records", "21", "--timeout", "1000", "--print-metrics")
+    assert re.search(
+        r"^consumer-metrics:rxmsgs:\{client-id=perf-consumer-client\} +: 20$", read.stdout, re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--topic", "t"], "argument --num-records is required"),
+        (["--topic", "t", "--num-records", "x"], "Cannot parse argument 'x' of option num-records"),
+        (
+            ["--topic", "t", "--num-records", "1", "--throughput", "1"],
+            "one of the arguments --record-size --payload-file --payload-monotonic is required",
+        ),
+        (
+            ["--topic", "t", "--num-records", "0", "--throughput", "1", "--record-size", "1"],
+            "--num-records should be greater than zero.",
+        ),
+        (
+            ["--topic", "t", "--num-records", "1", "--throughput", "1", "--record-size", "1"],
+            "At least one of --bootstrap-server",
+        ),
+    ],
+)
+def test_bad_arguments_are_one_line(words: list[str], message: str) -> None:
+    ran = run_inside("kafka-producer-perf-test", *words)
+    assert ran.code == 1
+    assert ran.stderr.startswith(message)
+    assert len(ran.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize("program", ["kafka-producer-perf-test", "kafka-consumer-perf-test"])
+def test_broker_that_is_away_is_told(program: str) -> None:
+    words = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--num-records", "1"]
+    if "producer" in program:
+        words += ["--record-size", "1", "--throughput", "-1"]
+    ran = run_inside(program, *words, timeout=10)
+    assert ran.code == 1
+    assert ran.stderr == "No broker answers (127.0.0.1:1: connection refused). Is it running?\n"
+
+
+def test_front_door_measures_both(barnabas_broker: Broker, topic: str) -> None:
+    where = ["-b", barnabas_broker.bootstrap_servers, "--json"]
+    sent = json.loads(
+        run_inside("barnabas", "perf", "produce", topic, "-n", "300", "-s", "50", *where).stdout
+    )
+    assert sent[0]["records"] == 300
+    assert sent[0]["failed"] == 0
+    read = json.loads(run_inside("barnabas", "perf", "consume", topic, "-n", "300", *where).stdout)
+    assert read[0]["records"] == 300

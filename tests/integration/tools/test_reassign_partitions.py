@@ -1,0 +1,180 @@
+"""kafka-reassign-partitions and `barnabas reassign`: what one broker can show of them."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from benchmarks.apache_kafka import ApacheKafka
+from benchmarks.processes import BrokerProcess
+from confluent_kafka import Producer
+from tests.integration.tools.programs import Ran, run, run_inside
+from tests.integration.tools.waiting import until
+
+from barnabas.testing import Broker
+
+
+@pytest.fixture
+def topic(barnabas_broker: Broker, request: pytest.FixtureRequest) -> str:
+    name = "reassign-" + re.sub(r"[^a-z]+", "-", request.node.name)
+    barnabas_broker.create_topic(name, partitions=2)
+    return name
+
+
+def _reassign(broker: Broker | BrokerProcess, *words: str) -> Ran:
+    return run_inside("kafka-reassign-partitions", "--bootstrap-server", broker.bootstrap_servers, *words)
+
+
+def _barnabas(broker: Broker | BrokerProcess, *words: str) -> Ran:
+    return run_inside("barnabas", "reassign", *words, "-b", broker.bootstrap_servers)
+
+
+# --- our broker --------------------------------------------------------------------------------------
+
+
+def test_proposal_has_the_directories_of_today(barnabas_broker: Broker, topic: str, tmp_path: Path) -> None:
+    file = tmp_path / "topics.json"
+    file.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
+    words = ("--topics-to-move-json-file", str(file), "--broker-list", "1", "--disable-rack-aware")
+    ran = _reassign(barnabas_broker, "--generate", *words)
+    assert (ran.code, ran.stderr) == (0, "")
+    current = json.loads(ran.lines[1])["partitions"]
+    assert [(each["partition"], each["replicas"]) for each in current] == [(0, [1]), (1, [1])]
+    assert {path for each in current for path in each["log_dirs"]} == {str(barnabas_broker.log_dir)}
+
+
+@pytest.mark.parametrize("action", ["--execute", "--verify", "--cancel", "--list"])
+def test_what_our_broker_cannot_do_yet_is_one_line(
+    barnabas_broker: Broker, topic: str, action: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"partitions": [{"topic": topic, "partition": 0, "replicas": [1]}]}))
+    words = [] if action == "--list" else ["--reassignment-json-file", str(file)]
+    ran = _reassign(barnabas_broker, action, *words)
+    assert (ran.code, ran.stdout, ran.stderr) == (
+        1,
+        "Error: The broker does not support LIST_PARTITION_REASSIGNMENTS\n",
+        "",
+    )
+
+
+def test_plan_for_people_and_for_start(barnabas_broker: Broker, topic: str) -> None:
+    ran = _barnabas(barnabas_broker, "plan", topic)
+    assert ran.code == 0
+    assert [line.split()[:4] for line in ran.lines[1:]] == [[topic, "0", "1", "1"], [topic, "1", "1", "1"]]
+    plan = json.loads(_barnabas(barnabas_broker, "plan", topic, "--json").stdout)
+    assert [each["log_dirs"] for each in plan["partitions"]] == [["any"], ["any"]]
+    status = _barnabas(barnabas_broker, "status")
+    assert (status.code, status.stdout) == (1, "")
+    assert status.stderr == "barnabas: The broker does not support LIST_PARTITION_REASSIGNMENTS\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("absent.json", None, "No such file or directory"),
+        ("bad.json", "{", "The input is not valid JSON"),
+        ("field.json", '{"partitions":[{"topic":"a"}]}', "No such field exists: `partition`"),
+    ],
+)
+def test_files_that_are_no_plans(
+    barnabas_broker: Broker, tmp_path: Path, name: str, content: str | None, message: str
+) -> None:
+    file = tmp_path / name
+    if content is not None:
+        file.write_text(content)
+    ran = _reassign(barnabas_broker, "--execute", "--reassignment-json-file", str(file))
+    assert (ran.code, ran.stderr) == (1, "")
+    assert ran.stdout.startswith("Error: ")
+    assert message in ran.stdout
+    assert len(ran.lines) == 1
+    ran = _barnabas(barnabas_broker, "start", str(file))
+    assert ran.code == 1
+    assert message in ran.stderr
+
+
+def test_nobody_there_is_told_in_one_line(tmp_path: Path) -> None:
+    ran = run_inside("kafka-reassign-partitions", "--bootstrap-server", "127.0.0.1:1", "--list", timeout=15)
+    assert ran.code == 1
+    assert ran.stdout.startswith("Error: No broker answers (127.0.0.1:1: connection refused)")
+    assert len(ran.lines) == 1
+
+
+def test_zookeeper_is_answered_with_what_to_do() -> None:
+    ran = run_inside("kafka-reassign-partitions", "--zookeeper", "127.0.0.1:1", "--list")
+    assert ran.code == 1
+    assert "use --bootstrap-server" in ran.stdout
+
+
+def test_help_needs_no_broker() -> None:
+    ran = run("kafka-reassign-partitions", "--help")
+    assert (ran.code, ran.stderr) == (0, "")
+    assert "--replica-alter-log-dirs-throttle" in ran.stdout
+
+
+# --- Apache Kafka with two disks ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_disks(apache_kafka: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    directory = tmp_path_factory.mktemp("two-disks")
+    second = directory / "second"
+    second.mkdir()
+    # A disk belongs to a broker once it is formatted: the same cluster and node, an id of its own.
+    meta = (apache_kafka.jars.parent / "formatted" / "meta.properties").read_text()
+    meta = re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAABAA", meta)
+    (second / "meta.properties").write_text(meta)
+    broker = apache_kafka.launch(directory, f"log.dirs={directory / 'logs'},{second}\n")
+    yield broker
+    broker.stop()
+
+
+def _log_dirs(broker: BrokerProcess) -> Ran:
+    return run_inside("kafka-log-dirs", "--bootstrap-server", broker.bootstrap_servers, "--describe")
+
+
+def _place(ran: Ran, topic: str) -> list[str]:
+    """The directories of the topic's first partition; two while it moves."""
+    return [
+        directory["logDir"]
+        for directory in json.loads(ran.lines[2])["brokers"][0]["logDirs"]
+        for each in directory["partitions"]
+        if each["partition"] == f"{topic}-0"
+    ]
+
+
+def test_partition_moves_to_the_other_disk_and_back(two_disks: BrokerProcess, tmp_path: Path) -> None:
+    producer = Producer({"bootstrap.servers": two_disks.bootstrap_servers})
+    producer.produce("moved", b"x" * 1000)
+    producer.flush()
+    disks = {str(two_disks.log_dir), str(two_disks.log_dir.parent / "second")}
+    (before,) = _place(_log_dirs(two_disks), "moved")
+    (other,) = disks - {before}
+    plan, back = tmp_path / "plan.json", tmp_path / "back.json"
+    entry = {"topic": "moved", "partition": 0, "replicas": [1], "log_dirs": [other]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    words = ("--reassignment-json-file", str(plan))
+    ran = _reassign(two_disks, "--execute", *words, "--replica-alter-log-dirs-throttle", "1000000")
+    assert ran.code == 0
+    assert ran.lines[-1] == (
+        f"Successfully started moving log directory to {other} for replica moved-0 with broker 1 "
+    )
+    back.write_text(ran.lines[2])
+    until(lambda: _log_dirs(two_disks), lambda ran: _place(ran, "moved") == [other])
+    ran = _reassign(two_disks, "--verify", *words)
+    assert (ran.code, ran.lines) == (
+        0,
+        [
+            "Status of partition reassignment:",
+            "Reassignment of partition moved-0 is completed.",
+            "Reassignment of replica moved-0-1 completed successfully.",
+            "Clearing broker-level throttles on broker 1",
+            "Clearing topic-level throttles on topic moved",
+        ],
+    )
+    assert _barnabas(two_disks, "start", str(back), "--yes").code == 0
+    ran = _barnabas(two_disks, "status", str(back), "--follow", "--every", "0.1", "--json")
+    assert ran.code == 0
+    assert {each["state"] for each in json.loads(ran.lines[-1])} == {"done"}
+    assert _place(_log_dirs(two_disks), "moved") == [before]

@@ -1,0 +1,183 @@
+"""kafka-transactions, `barnabas transaction`: producers at our broker, transactions at Apache Kafka's."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from benchmarks.processes import BrokerProcess
+from confluent_kafka import KafkaException, Producer
+from tests.integration.tools.programs import Ran, run_inside
+from tests.integration.tools.waiting import until
+
+from barnabas.testing import Broker
+
+
+def _transactions(broker: Broker | BrokerProcess, *words: str) -> Ran:
+    return run_inside("kafka-transactions", "--bootstrap-server", broker.bootstrap_servers, *words)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("\t")[:-1]]
+
+
+# --- our broker --------------------------------------------------------------------------------------
+
+
+def test_idempotent_producer_is_described(barnabas_broker: Broker) -> None:
+    topic = f"producers-{uuid.uuid4().hex}"
+    barnabas_broker.create_topic(topic)
+    producer = Producer({"bootstrap.servers": barnabas_broker.bootstrap_servers, "enable.idempotence": True})
+    for number in range(3):
+        producer.produce(topic, str(number))
+    producer.flush()
+    ran = _transactions(barnabas_broker, "describe-producers", "--topic", topic, "--partition", "0")
+    assert (ran.code, ran.stderr) == (0, "")
+    head, row = map(_cells, ran.lines)
+    found = dict(zip(head, row, strict=True))
+    assert found["ProducerEpoch"] == "0"
+    assert found["LatestCoordinatorEpoch"] == "-1"
+    assert found["LastSequence"] == "2"
+    assert found["CurrentTransactionStartOffset"] == "None"
+    words = ("transaction", "producers", topic, "0", "--json", "-b", barnabas_broker.bootstrap_servers)
+    (value,) = json.loads(run_inside("barnabas", *words).stdout)
+    assert str(value["producer_id"]) == found["ProducerId"]
+    assert value["last_sequence"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("list",), "Failed to list transactions: The broker does not support LIST_TRANSACTIONS\n"),
+        (
+            ("describe-producers", "--topic", "absent", "--partition", "0"),
+            (
+                "Failed to describe producers for partition absent-0 on leader: Failed to fetch metadata for "
+                "partition absent-0 because metadata for topic `absent` could not be found\n"
+            ),
+        ),
+        (
+            ("describe-producers", "--topic", "absent", "--partition", "0", "--broker-id", "9"),
+            (
+                "Failed to describe producers for partition absent-0 on broker 9: The cluster has no broker "
+                "9 (it has 1)\n"
+            ),
+        ),
+    ],
+)
+def test_failures_are_one_line(barnabas_broker: Broker, words: tuple[str, ...], message: str) -> None:
+    ran = _transactions(barnabas_broker, *words)
+    assert (ran.code, ran.stdout, ran.stderr) == (1, "", message)
+
+
+def test_nobody_there_is_told_in_one_line() -> None:
+    ran = run_inside("kafka-transactions", "--bootstrap-server", "127.0.0.1:1", "list", timeout=15)
+    assert (ran.code, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("Failed to list transactions: No broker answers (127.0.0.1:1: connection")
+    assert ran.stderr.count("\n") == 1
+
+
+# --- Apache Kafka ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A transaction that nobody ends."""
+
+    id: str
+    topic: str
+    producer: Producer
+
+
+@pytest.fixture
+def opened(apache_broker: BrokerProcess) -> Iterator[_Open]:
+    name = f"t-{uuid.uuid4().hex}"
+    bootstrap = ("--bootstrap-server", apache_broker.bootstrap_servers)
+    run_inside("kafka-topics", *bootstrap, "--create", "--topic", name)
+    producer = Producer(
+        {
+            "bootstrap.servers": apache_broker.bootstrap_servers,
+            "transactional.id": name,
+            "logger": _Silent(),
+        }
+    )
+    producer.init_transactions(30.0)
+    producer.begin_transaction()
+    producer.produce(name, b"x")
+    producer.flush()
+    yield _Open(name, name, producer)
+    run_inside("kafka-transactions", *bootstrap, "forceTerminateTransaction", "--transactionalId", name)
+    run_inside("kafka-topics", *bootstrap, "--delete", "--topic", name)
+
+
+class _Silent:
+    """librdkafka's log is no part of the test."""
+
+    def log(self, *arguments: object) -> None:
+        pass
+
+
+def test_open_transaction_is_listed_and_described(apache_broker: BrokerProcess, opened: _Open) -> None:
+    ran = _transactions(apache_broker, "list", "--transactional-id-pattern", opened.id)
+    assert ran.code == 0
+    (row,) = map(_cells, ran.lines[1:])
+    producer_id = row[2]
+    assert row == [opened.id, "1", producer_id, "Ongoing"]
+    ran = _transactions(apache_broker, "describe", "--transactional-id", opened.id)
+    head, row = map(_cells, ran.lines)
+    found = dict(zip(head, row, strict=True))
+    assert found["ProducerId"] == producer_id
+    assert found["TransactionState"] == "Ongoing"
+    assert found["TransactionTimeoutMs"] == "60000"
+    assert 0 <= int(found["TransactionDurationMs"]) < 60_000
+    assert found["TopicPartitions"] == f"{opened.topic}-0"
+    ran = _transactions(apache_broker, "describe-producers", "--topic", opened.topic, "--partition", "0")
+    assert _cells(ran.lines[1])[-1] == "0"
+
+
+def test_open_transaction_of_a_known_producer_does_not_hang(
+    apache_broker: BrokerProcess, opened: _Open
+) -> None:
+    words = ("find-hanging", "--topic", opened.topic, "--max-transaction-timeout", "0")
+    ran = _transactions(apache_broker, *words)
+    assert (ran.code, len(ran.lines)) == (0, 1)
+
+
+def test_marker_ends_what_a_partition_waits_for(apache_broker: BrokerProcess, opened: _Open) -> None:
+    place = ("--topic", opened.topic, "--partition", "0")
+    ran = _transactions(apache_broker, "abort", *place, "--start-offset", "0")
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
+    ran = _transactions(apache_broker, "describe-producers", *place)
+    assert _cells(ran.lines[1])[-1] == "None"
+    ran = _transactions(apache_broker, "abort", *place, "--start-offset", "0")
+    assert ran.code == 1
+    assert ran.stderr == (
+        f"Could not find any open transactions starting at offset 0 on partition {opened.topic}-0\n"
+    )
+
+
+def test_forced_end_fences_the_producer(apache_broker: BrokerProcess, opened: _Open) -> None:
+    ran = _transactions(apache_broker, "forceTerminateTransaction", "--transactionalId", opened.id)
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
+    with pytest.raises(KafkaException):
+        opened.producer.commit_transaction(10.0)
+    ran = _transactions(apache_broker, "describe", "--transactional-id", opened.id)
+    assert _cells(ran.lines[1])[5:] == ["30000", "None", "None", ""]
+
+
+def test_transactions_for_people(apache_broker: BrokerProcess, opened: _Open) -> None:
+    where = ("-b", apache_broker.bootstrap_servers)
+    words = ("list", "--state", "Ongoing", "--id-pattern", opened.id, "--json")
+    (value,) = json.loads(run_inside("barnabas", "transaction", *words, *where).stdout)
+    assert (value["transactional_id"], value["state"]) == (opened.id, "Ongoing")
+    (value,) = json.loads(
+        run_inside("barnabas", "transaction", "describe", opened.id, "--json", *where).stdout
+    )
+    assert value["partitions"] == [f"{opened.topic}-0"]
+    ran = run_inside("barnabas", "transaction", "abort", "--id", opened.id, "--yes", *where)
+    assert (ran.code, ran.stdout) == (0, f"Aborted the transaction of {opened.id}\n")
+    ran = until(
+        lambda: run_inside("barnabas", "transaction", *words, *where), lambda ran: ran.stdout == "[]\n"
+    )
+    assert ran.stdout == "[]\n"
