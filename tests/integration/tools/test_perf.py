@@ -58,7 +58,8 @@ def test_all_records_are_sent_and_read(barnabas_broker: Broker, topic: str) -> N
 def test_rate_windows_and_steady_state_are_reported(barnabas_broker: Broker, topic: str) -> None:
     more = ["--record-size", "10", "--reporting-interval", "100", "--warmup-records", "100"]
     sent = _produce(barnabas_broker, topic, *more, "--producer-props", "linger.ms=0", "acks=1", rate="1000")
-    first, *windows, total, steady = sent.lines
+    renamed, first, *windows, total, steady = sent.lines
+    assert renamed.startswith("Option --producer-props has been deprecated")
     assert first.startswith("Warmup first 100 records.")
     assert sum(re.fullmatch(_WINDOW, line) is not None for line in windows) >= 3
     assert re.fullmatch(_TOTAL.format(count=500), total)
