@@ -66,7 +66,7 @@ def open_cluster(bootstrap_server: str, command_config: str | None = None) -> "C
     from barnabas.base.light_kio import import_kio_lightly
 
     import_kio_lightly()
-    from barnabas.cli.kafka import opening
+    from barnabas.cli import opening
 
     return opening.open_cluster(bootstrap_server, command_config)
 
@@ -106,7 +106,7 @@ def run(command: click.Command, arguments: list[str] | None = None) -> int:
 
 def _is_expected(error: Exception) -> bool:
     """One line says it all. Nothing is imported to find out: what was raised is loaded already."""
-    names = (("barnabas.client.errors", "ClientError"), ("barnabas.cli.kafka.running", "ToolError"))
+    names = (("barnabas.client.errors", "ClientError"), ("barnabas.cli.tool_error", "ToolError"))
     return any(
         module in sys.modules and isinstance(error, getattr(sys.modules[module], name))
         for module, name in names

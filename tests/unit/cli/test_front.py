@@ -5,7 +5,7 @@ import pytest
 from tests.fakes.scripted_broker import ScriptedBroker
 
 from barnabas.cli.front import FrontDoor, confirm, on_cluster, pairs, run
-from barnabas.cli.kafka.running import ToolError
+from barnabas.cli.tool_error import ToolError
 from barnabas.cli.view import View
 from barnabas.client.cluster import Cluster
 

@@ -147,8 +147,8 @@ def _print(
     limit: int | None,
     stop: "Stop",
 ) -> None:
-    from barnabas.cli.kafka.running import ToolError
     from barnabas.cli.messages.consuming import ConsumingFailed
+    from barnabas.cli.tool_error import ToolError
 
     count = 0
     out = sys.stdout.buffer

@@ -196,7 +196,7 @@ def reset(
 def _plan(
     cluster: "Cluster", name: str, topics: tuple[str, ...], strategy: "Strategy"
 ) -> "tuple[NewOffset, ...]":
-    from barnabas.cli.kafka.running import ToolError
+    from barnabas.cli.tool_error import ToolError
     from barnabas.client.admin.group_description import state_of
     from barnabas.client.admin.offset_reset import plan_reset
 
@@ -241,7 +241,7 @@ def _strategy(
 
 
 def _read_plan(path: str, name: str) -> "dict[TopicPartition, int]":
-    from barnabas.cli.kafka.groups.reset_csv import BadPlan, from_csv
+    from barnabas.cli.reset_csv import BadPlan, from_csv
 
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text()
@@ -266,7 +266,7 @@ def _scope(cluster: "Cluster", name: str, topics: tuple[str, ...]) -> "list[Topi
 
 def _resolved(cluster: "Cluster", topics: tuple[str, ...]) -> "list[TopicPartition]":
     """The error of a topic comes with its name."""
-    from barnabas.cli.kafka.running import ToolError
+    from barnabas.cli.tool_error import ToolError
     from barnabas.client.admin.partition_scope import resolve_scopes
     from barnabas.client.errors import BrokerError
 

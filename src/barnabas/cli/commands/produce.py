@@ -137,12 +137,12 @@ def _send_all(
     topic: str, properties: dict[str, str], path: str | None, parse: "Parser | None", view: View
 ) -> int:
     """Without `parse` a line is a value and nothing else, which is the fast way."""
-    from barnabas.cli.kafka.running import ToolError
     from barnabas.cli.messages.interruption import Interrupted, raised
     from barnabas.cli.messages.json_record import BadRecord
     from barnabas.cli.messages.opening import check_reachable
     from barnabas.cli.messages.producing import Sender
     from barnabas.cli.messages.topic_wait import MissingTopic, wait_for_topic
+    from barnabas.cli.tool_error import ToolError
 
     check_reachable(properties)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.options import Given, fail
-from barnabas.cli.kafka.running import ToolError
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.acls import Operation, Pattern, Permission, ResourceType, Rule

@@ -6,9 +6,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options
 from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
 
 if TYPE_CHECKING:
     from barnabas.client.admin.api_versions import ServedApi

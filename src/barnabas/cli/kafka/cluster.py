@@ -6,9 +6,10 @@ Commands and their errors follow the tool of Kafka: `cluster-id`, `unregister`, 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.cluster import Endpoint
@@ -50,7 +51,7 @@ def _work(given: Given) -> int:
             "Use --command-config instead."
         )
         command_config = given.config
-    from barnabas.cli.kafka.exception_names import exception_text
+    from barnabas.cli.exception_names import exception_text
     from barnabas.client.errors import BrokerError
 
     with open_cluster(given.bootstrap_server or given.bootstrap_controller, command_config) as cluster:

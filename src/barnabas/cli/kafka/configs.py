@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 
 from barnabas.cli.kafka.configuration.entities import DEFAULTS, NAMED, check_options, entities_of
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 _TYPES = "topics, clients, users, brokers, broker-loggers, ips, client-metrics or groups"
 _BAD_NAME = "invalid_topic_exception"

@@ -16,7 +16,8 @@ from barnabas.cli.kafka.console_consumer_options import (
     consumer_options,
 )
 from barnabas.cli.kafka.options import Given, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError
+from barnabas.cli.tool_error import ToolError
 
 _DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 EARLIEST, LATEST = -2, -1

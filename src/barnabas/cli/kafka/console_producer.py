@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.cli.messages.line_reader import LineFormat
@@ -150,7 +151,7 @@ def _prompt(wanted: bool, times: int = 1) -> None:
 
 
 def _wait_for_topic(properties: Mapping[str, str], given: Given) -> None:
-    from barnabas.cli.kafka.exception_names import exception_text
+    from barnabas.cli.exception_names import exception_text
     from barnabas.cli.messages.topic_wait import MissingTopic, wait_for_topic
     from barnabas.client.errors import BrokerError
 

@@ -60,7 +60,7 @@ def _work(given: Given) -> int:
 def _open(given: Given) -> "Cluster":
     from dataclasses import replace
 
-    from barnabas.cli.kafka.opening import open_cluster
+    from barnabas.cli.opening import open_cluster
 
     cluster = open_cluster(given.bootstrap_server, given.command_config)
     timeout = max(given.timeout, 1) / 1000

@@ -7,9 +7,10 @@ the high watermark.
 import json
 from collections.abc import Mapping, Sequence
 
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 _VERSION = 1
 _LARGEST_INTEGER, _LARGEST_LONG = 2**31 - 1, 2**63 - 1
@@ -38,7 +39,7 @@ def _options() -> Options:
 
 def _work(given: Given) -> int:
     _options().require(given, "bootstrap-server", "offset-json-file")
-    from barnabas.cli.kafka.exception_names import exception_text
+    from barnabas.cli.exception_names import exception_text
     from barnabas.client.admin.records import delete_records
     from barnabas.client.errors import BrokerError
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.options import Given, Options, fail
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.cli.dump.decoders import Decoder

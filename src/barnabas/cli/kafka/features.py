@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -80,7 +81,7 @@ def _check(given: Given) -> None:
 
 
 def _work(given: Given) -> int:
-    from barnabas.cli.kafka.exception_names import exception_text
+    from barnabas.cli.exception_names import exception_text
     from barnabas.client.admin.feature_levels import UnknownLevel
     from barnabas.client.errors import BrokerError
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.include_list import IncludeList
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -120,7 +121,7 @@ def _matching(
 
 
 def _print_offsets(cluster: "Cluster", places: list[tuple[str, int]], timestamp: int) -> None:
-    from barnabas.cli.kafka.exception_names import exception_text
+    from barnabas.cli.exception_names import exception_text
     from barnabas.client.admin.offsets import list_offsets
     from barnabas.client.errors import BrokerError
 

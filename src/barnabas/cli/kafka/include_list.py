@@ -6,7 +6,7 @@ whole name. The expressions are Python's; they differ from Java's only in rariti
 
 import re
 
-from barnabas.cli.kafka.running import ToolError
+from barnabas.cli.tool_error import ToolError
 
 
 class IncludeList:

@@ -9,9 +9,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.elections import ElectionType
@@ -171,7 +172,7 @@ def _elect(
     places: "Collection[TopicPartition] | None",
     words: _Words,
 ) -> int:
-    from barnabas.cli.kafka.exception_names import exception_text
+    from barnabas.cli.exception_names import exception_text
     from barnabas.client.admin.elections import ELECTION_NOT_NEEDED, elect_leaders
     from barnabas.client.errors import BrokerError
 

@@ -8,9 +8,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.log_dirs import LogDir
@@ -60,7 +61,7 @@ def _work(given: Given) -> int:
 
 def as_json(found: "dict[int, tuple[LogDir, ...]]", topics: frozenset[str] = frozenset()) -> str:
     """One line; without `topics` all are shown."""
-    from barnabas.cli.kafka.exception_names import exception_name
+    from barnabas.cli.exception_names import exception_name
 
     brokers = [
         {

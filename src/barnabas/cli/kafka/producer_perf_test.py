@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.tool_error import ToolError
 
 _DEFAULT_TRANSACTION_MS = 3000
 _RENAMED = {"producer-props": "command-property", "producer.config": "command-config"}

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.java_order import in_java_order
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given
 from barnabas.cli.kafka.reassign_options import action_of, reassign_options
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.cli.reassignment_plan import Plan
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(action: str, given: Given) -> int:
-    from barnabas.cli.kafka.exception_names import exception_text
+    from barnabas.cli.exception_names import exception_text
     from barnabas.cli.reassignment import AlreadyGoing
     from barnabas.client.admin.replica_log_dirs import MoveTimeout
     from barnabas.client.errors import BrokerError

@@ -12,10 +12,7 @@ from barnabas import __version__
 from barnabas.base.light_kio import import_kio_lightly
 from barnabas.cli.kafka.options import Given, Options, UsageError
 from barnabas.cli.pipe import discard_output
-
-
-class ToolError(Exception):
-    """The tool cannot do what was asked; the message is printed as it is."""
+from barnabas.cli.tool_error import ToolError
 
 
 def run_tool(

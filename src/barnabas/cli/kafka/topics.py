@@ -8,10 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
 from barnabas.cli.kafka.topic_options import ACTIONS, REPORTS, check, topic_options
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.kafka.opening import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.opening import open_cluster
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.transactions import OpenTransaction

@@ -24,6 +24,7 @@ _COOPERATIVE = "cooperative-sticky"
 _LONGEST_TIMEOUT = 300_000
 """librdkafka's own bound for `socket.timeout.ms`."""
 _LONGEST_LINGER = 900_000
+_TRANSACTION_TIMEOUT = 60_000
 
 _MEANINGLESS = frozenset(
     {
@@ -95,6 +96,10 @@ def producer_configuration(properties: Mapping[str, str]) -> Configuration:
     if level is not None:
         found["compression.level"] = str(_number("compression.level", level))
     _check_delivery(full)
+    if "transactional.id" in found:
+        # librdkafka wants a record to be given up before its transaction is.
+        longest = int(found.get("transaction.timeout.ms", _TRANSACTION_TIMEOUT))
+        found["message.timeout.ms"] = str(min(int(found["message.timeout.ms"]), longest))
     return found
 
 

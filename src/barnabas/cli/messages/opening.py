@@ -14,6 +14,8 @@ from barnabas.cli.messages.client_properties import consumer_configuration, prod
 from barnabas.client.errors import BadSettings, Unreachable
 
 if TYPE_CHECKING:
+    import logging
+
     from confluent_kafka import Consumer, KafkaError, Producer
 
 _UNKNOWN_PROPERTY = re.compile(r'No such configuration property: "(.+?)"')
@@ -85,7 +87,8 @@ def _open(
 ) -> T:
     from confluent_kafka import KafkaException
 
-    full: dict[str, Any] = {"log_level": _SILENT, "error_cb": Troubles(), **configuration}
+    quiet = {"log_level": _SILENT, "logger": _no_log()}
+    full: dict[str, Any] = {**quiet, "error_cb": Troubles(), **configuration}
     full.update(
         {
             key if key.endswith(("_cb", "_delivery")) else key.replace("_", "."): value
@@ -112,6 +115,16 @@ def _open(
 def _warn(unknown: list[str]) -> None:
     if unknown:
         log_line("WARN", f"These configurations '[{', '.join(unknown)}]' were supplied but are not used yet.")
+
+
+def _no_log() -> "logging.Logger":
+    """librdkafka logs what is fatal at any level, besides telling it to `error_cb` and to whoever called."""
+    import logging
+
+    log = logging.getLogger("barnabas.librdkafka")
+    log.propagate = False
+    log.addHandler(logging.NullHandler())
+    return log
 
 
 def _ask_securely(properties: Mapping[str, str]) -> None:

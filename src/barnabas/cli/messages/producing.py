@@ -106,7 +106,7 @@ class Sender:
 
 def reason_of(error: "KafkaError", place: str = "", properties: Mapping[str, str] | None = None) -> str:
     """In the words of the Java client: the class of its exception, and the message."""
-    from barnabas.cli.kafka.exception_names import exception_text
+    from barnabas.cli.exception_names import exception_text
     from barnabas.client.errors import BrokerError
 
     code = error.code()

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from barnabas.cli.kafka.delete_records import parse_offsets
-from barnabas.cli.kafka.running import ToolError
+from barnabas.cli.tool_error import ToolError
 
 
 def test_offsets_of_partitions_are_read() -> None:

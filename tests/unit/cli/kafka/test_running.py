@@ -6,7 +6,8 @@ import pytest
 
 from barnabas import __version__
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import ToolError, run_tool
+from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.tool_error import ToolError
 from barnabas.client.errors import BrokerError
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.kafka.running import ToolError
 from barnabas.cli.kafka.zookeeper_bootstrap import address_of, bootstrap_of
+from barnabas.cli.tool_error import ToolError
 
 REGISTRATION = {
     "listener_security_protocol_map": {"INSIDE": "SASL_SSL", "OUTSIDE": "PLAINTEXT"},

@@ -130,3 +130,10 @@ def test_what_only_librdkafka_refuses_is_a_bad_setting_as_well() -> None:
 
 def test_pairs_keep_what_follows_the_first_equals_sign() -> None:
     assert parse_pairs(["a=b=c", "d", "e="]) == {"a": "b=c", "d": "", "e": ""}
+
+
+def test_a_record_is_given_up_before_its_transaction() -> None:
+    assert producer_configuration({"transactional.id": "t"})["message.timeout.ms"] == "60000"
+    shorter = {"transactional.id": "t", "transaction.timeout.ms": "40000"}
+    assert producer_configuration(shorter)["message.timeout.ms"] == "40000"
+    assert producer_configuration({"transaction.timeout.ms": "40000"})["message.timeout.ms"] == "120000"

@@ -8,7 +8,7 @@ from barnabas.cli.kafka.configuration import entities as entity
 from barnabas.cli.kafka.configuration.describing import entries_of, quota_kind, quotas_of, resource_kind
 from barnabas.cli.kafka.configuration.entities import Entities
 from barnabas.cli.kafka.options import Given
-from barnabas.cli.kafka.running import ToolError
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster

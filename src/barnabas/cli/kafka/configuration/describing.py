@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.configuration import entities as entity
 from barnabas.cli.kafka.configuration.entities import Entities, singular
-from barnabas.cli.kafka.running import ToolError
+from barnabas.cli.tool_error import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.configs import ConfigEntry

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.cli.kafka.options import Given, Options, fail
-from barnabas.cli.kafka.running import ToolError
+from barnabas.cli.tool_error import ToolError
 
 TOPICS, CLIENTS, USERS, BROKERS, IPS = "topics", "clients", "users", "brokers", "ips"
 CLIENT_METRICS, GROUPS, BROKER_LOGGERS = "client-metrics", "groups", "broker-loggers"

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.exception_names import exception_text
+from barnabas.cli.exception_names import exception_text
 from barnabas.cli.kafka.groups.columns import Column, lines_of
 from barnabas.cli.kafka.groups.failure import CommandFailed, failing_as, in_execution, print_error
 from barnabas.cli.kafka.groups.listing import named_groups

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.exception_names import exception_text
+from barnabas.cli.exception_names import exception_text
 
 if TYPE_CHECKING:
     from barnabas.client.errors import BrokerError

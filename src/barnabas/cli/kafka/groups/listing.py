@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.exception_names import exception_text
+from barnabas.cli.exception_names import exception_text
 from barnabas.cli.kafka.groups.failure import failing_as, in_execution
 from barnabas.cli.kafka.options import Given, UsageError
 

@@ -9,8 +9,8 @@ from barnabas.cli.kafka.groups.columns import Column, lines_of
 from barnabas.cli.kafka.groups.failure import CommandFailed, failing_as, in_execution, print_error
 from barnabas.cli.kafka.groups.listing import named_groups
 from barnabas.cli.kafka.groups.options import SCENARIOS
-from barnabas.cli.kafka.groups.reset_csv import BadPlan, ResetLine, from_csv, to_csv
 from barnabas.cli.kafka.options import Given, UsageError
+from barnabas.cli.reset_csv import BadPlan, ResetLine, from_csv, to_csv
 
 if TYPE_CHECKING:
     from barnabas.client.admin.leaders import TopicPartition

@@ -1,6 +1,6 @@
 import pytest
 
-from barnabas.cli.kafka.exception_names import exception_name, exception_text
+from barnabas.cli.exception_names import exception_name, exception_text
 from barnabas.client.errors import BrokerError
 
 

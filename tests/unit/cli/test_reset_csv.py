@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.cli.kafka.groups.reset_csv import BadPlan, ResetLine, from_csv, to_csv
+from barnabas.cli.reset_csv import BadPlan, ResetLine, from_csv, to_csv
 
 
 def test_plan_of_one_group_has_no_group_in_its_lines() -> None:
