@@ -63,9 +63,6 @@ def on_cluster(command: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def open_cluster(bootstrap_server: str, command_config: str | None = None) -> "Cluster":
-    from barnabas.base.light_kio import import_kio_lightly
-
-    import_kio_lightly()
     from barnabas.cli import opening
 
     return opening.open_cluster(bootstrap_server, command_config)

@@ -23,7 +23,7 @@ class ClientSettings:
     api_timeout: float = 30.0
     """The longest a call is tried again while the broker says that it may."""
     connect_timeout: float = 5.0
-    patience: float = 2.0
+    patience: float = 1.0
     """How long a broker that refuses connections is taken for one that is just starting."""
 
     @classmethod

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barnabas.base.light_kio import import_kio_lightly
-
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
 
@@ -58,7 +56,6 @@ class Admin:
     @contextmanager
     def _cluster(self, action: str) -> "Iterator[Cluster]":
         """An open cluster; what goes wrong in the block is told as this module tells it."""
-        import_kio_lightly()
         from barnabas.client.address import Address
         from barnabas.client.cluster import Cluster
         from barnabas.client.errors import BrokerError, TimedOut, Unreachable

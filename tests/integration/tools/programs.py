@@ -28,8 +28,6 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, cast
 
-from barnabas.base.light_kio import import_kio_lightly
-
 _ROOT = Path(__file__).parents[3]
 _CALL = (
     "import importlib, sys; sys.path.insert(0, sys.argv[1]); module, _, name = sys.argv[2].partition(':'); "
@@ -200,7 +198,6 @@ def start(
 
 def run_inside(program: str, *arguments: str, stdin: str = "", timeout: float = 60.0) -> Ran:
     """Call a console script's entry point here, with its own standard streams."""
-    import_kio_lightly()
     module, _, name = _target(program).partition(":")
     main: EntryPoint = getattr(importlib.import_module(module), name)
     return call(main, program, arguments, stdin, timeout)

@@ -59,9 +59,6 @@ def produce(
     With --json-lines a line is {"key": ..., "value": ..., "headers": ..., "partition": ...,
     "timestamp": ...}, all of it optional.
     """
-    from barnabas.base.light_kio import import_kio_lightly
-
-    import_kio_lightly()
     if separator == "":
         raise click.UsageError("--separator: expected at least one character")
     if json_lines and separator is not None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from barnabas import __version__
-from barnabas.base.light_kio import import_kio_lightly
 from barnabas.cli.kafka.options import Given, Options, UsageError
 from barnabas.cli.pipe import discard_output
 from barnabas.cli.tool_error import ToolError
@@ -54,7 +53,6 @@ def _run(
     if given.has("version"):
         print(__version__)
         return 0
-    import_kio_lightly()
     from barnabas.client.errors import ClientError
 
     try:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _UNKNOWN_PROPERTY = re.compile(r'No such configuration property: "(.+?)"')
 _PATIENCE = 5.0
 _SILENT = 0
+_SETTLING = 0.03
+"""A record that comes before librdkafka is connected makes it wait 500 ms for its producer id; measured."""
 T = TypeVar("T")
 
 
@@ -35,7 +37,9 @@ def open_producer(properties: Mapping[str, str], **own: object) -> "Producer":
     """`own` are settings of librdkafka itself (dots as underscores, callbacks). Raises BadSettings."""
     from confluent_kafka import Producer
 
-    return _open(Producer, producer_configuration(properties), own)
+    producer = _open(Producer, producer_configuration(properties), own)
+    producer.poll(_SETTLING)
+    return producer
 
 
 def open_consumer(properties: Mapping[str, str], **own: object) -> "Consumer":

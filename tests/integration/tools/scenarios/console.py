@@ -112,7 +112,7 @@ SCENARIOS = [
             step(_PRODUCER, stdin="a\nb\nc\n"),
             step(
                 "kafka-console-consumer --bootstrap-server {bootstrap} --topic {topic} --partition 0 "
-                "--offset 1 --timeout-ms 2000",
+                "--offset 1 --timeout-ms 800",
                 expected="b\nc\n",
                 expected_stderr=(
                     "[{time}] ERROR Error processing message, terminating consumer process:  "
