@@ -127,6 +127,41 @@ def test_bad_arguments_are_one_line(words: list[str], message: str) -> None:
     assert len(ran.stderr.splitlines()) == 2
 
 
+def test_every_record_comes_back(barnabas_broker: Broker, topic: str) -> None:
+    words = [barnabas_broker.bootstrap_servers, topic, "30", "all", "100"]
+    ran = run_inside("kafka-e2e-latency", *words)
+    assert ran.code == 0, ran
+    warning, first, mean, percentiles = ran.lines
+    assert warning.startswith("WARNING: Positional argument usage is deprecated")
+    assert re.fullmatch(r"0\t[\d.]+", first)
+    assert re.fullmatch(r"Avg latency: \d+\.\d{4} ms", mean)
+    assert re.fullmatch(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", percentiles)
+
+
+def test_keys_and_headers_come_back_too(barnabas_broker: Broker, topic: str) -> None:
+    words = ["--topic", topic, "--num-records", "3", "--producer-acks", "1", "--record-size", "10"]
+    more = ["--record-key-size", "4", "--num-headers", "2", "--record-header-key-size", "3"]
+    where = ["--bootstrap-server", barnabas_broker.bootstrap_servers]
+    assert run_inside("kafka-e2e-latency", *where, *words, *more, "--record-header-size", "-1").code == 0
+    assert run_inside("kafka-e2e-latency", *where, *words, *more, "--record-header-size", "5").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a", "b"], "Invalid number of arguments. Expected 5 or 6 positional arguments, but got 2."),
+        (["--topic", "t"], 'Missing required argument "[bootstrap-server]"'),
+        (["localhost:9092", "t", "1", "0", "1"], "Invalid value for --producer-acks."),
+        (["localhost:9092", "t", "0", "1", "1"], "Value for --num-records must be a positive integer."),
+        (["localhost:9092", "t", "1", "1", "-1"], "Value for --record-size must be a non-negative integer."),
+    ],
+)
+def test_bad_arguments_of_the_latency_tool_are_told(words: list[str], message: str) -> None:
+    ran = run_inside("kafka-e2e-latency", *words)
+    assert ran.code == 1
+    assert ran.stderr.startswith(message)
+
+
 @pytest.mark.parametrize("program", ["kafka-producer-perf-test", "kafka-consumer-perf-test"])
 def test_broker_that_is_away_is_told(program: str) -> None:
     words = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--num-records", "1"]

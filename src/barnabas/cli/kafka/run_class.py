@@ -21,6 +21,7 @@ _TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "DeleteRecordsCommand": ("delete_records", ()),
     "DeleteTopicCommand": ("topics", ("--delete",)),
     "DumpLogSegments": ("dump_log", ()),
+    "EndToEndLatency": ("e2e_latency", ()),
     "FeatureCommand": ("features", ()),
     "GetOffsetShell": ("get_offsets", ()),
     "LeaderElectionCommand": ("leader_election", ()),

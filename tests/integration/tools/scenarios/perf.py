@@ -32,4 +32,17 @@ SCENARIOS = [
         ),
         rules=(NUMBERS, (r"\{time\}[:{n}]*", "{time}")),
     ),
+    Scenario(
+        "records go round one by one",
+        (
+            step("kafka-e2e-latency {bootstrap} {topic} 5 all 10", code=0),
+            step(
+                "kafka-e2e-latency --bootstrap-server {bootstrap} --topic {topic} --num-records 5 "
+                "--producer-acks 1 --record-size 10 --record-key-size 4 --num-headers 1 "
+                "--record-header-key-size 2 --record-header-size 3",
+                code=0,
+            ),
+        ),
+        rules=(NUMBERS, (r"\{n\}E-\{n\}", "{n}")),
+    ),
 ]
