@@ -12,7 +12,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip
            --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev tools test check format unit soak bench lock clean
+.PHONY: help run install dev tools test check format unit both alone soak bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ help: ## this list
 run: install ## start a broker on 127.0.0.1:9092, data in ./data (stop with Ctrl-C)
 	@exec $(BIN)/barnabas serve $(CONFIG)
 
-test: dev tools check unit ## everything CI runs: lint, types, import contract, tests
+test: dev tools check both alone ## everything CI runs: lint, types, import contract, tests
 
 check: dev ## ruff, mypy --strict and the import contract
 	$(BIN)/ruff check .
@@ -32,8 +32,15 @@ format: dev ## let ruff put the files in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-unit: dev
+unit: dev ## all tests one after the other, or some: ARGS="tests/unit/storage -x"
 	$(BIN)/pytest $(ARGS)
+
+# On both cores, a file in one process; then what measures, by itself.
+both: dev
+	$(BIN)/pytest -n 2 --dist loadfile -m "not soak and not alone" $(ARGS)
+
+alone: dev
+	$(BIN)/pytest -m "alone and not soak" $(ARGS)
 
 soak: dev tools ## the long tests: crashes under load, for minutes
 	$(BIN)/pytest -m soak $(ARGS)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.broker_settings import COMMON
+from benchmarks.file_lock import file_lock
 from benchmarks.processes import BrokerProcess, free_ports, wait_until_ready
 
 VERSION = "4.3.1"
@@ -114,10 +115,11 @@ class ApacheKafka:
             raise ApacheKafkaUnavailable("java is not installed")
         home = cache / f"apache-kafka-{VERSION}"
         kafka = cls(java, home, jvm_options)
-        if not (home / "jars.complete").exists():
-            _download(home)
-        if not (home / "formatted.complete").exists():
-            kafka._format()
+        with file_lock(cache / "fetching"):
+            if not (home / "jars.complete").exists():
+                _download(home)
+            if not (home / "formatted.complete").exists():
+                kafka._format()
         return kafka
 
     @property

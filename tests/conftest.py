@@ -7,8 +7,10 @@ nothing is left out silently.
 
 import functools
 import importlib.util
+import re
 import shutil
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ _PROGRAMS = {
     "strace": "strace",
     "mvn": "maven",
 }
-_unmet: defaultdict[str, list[str]] = defaultdict(list)
+_REASON = re.compile(r"(?P<name>\S+) is missing; to get it: (?P<remedy>.*)")
 
 
 @functools.cache
@@ -68,18 +70,29 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for name in names:
         remedy = missing(name)
         if remedy is not None:
-            _unmet[f"{name} (to get it: {remedy})"].append(item.nodeid)
             pytest.skip(f"{name} is missing; to get it: {remedy}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not _unmet:
+    unmet = _unmet(terminalreporter.stats.get("skipped", []))
+    if not unmet:
         return
     terminalreporter.section("not run here, because something is missing", yellow=True)
-    for need, tests in sorted(_unmet.items()):
+    for need, tests in sorted(unmet.items()):
         terminalreporter.line(f"{need}: {len(tests)} test{'' if len(tests) == 1 else 's'}", yellow=True)
         for test in sorted(tests):
             terminalreporter.line(f"    {test}")
+
+
+def _unmet(skipped: list[pytest.TestReport]) -> Mapping[str, list[str]]:
+    """What is missing, with the tests that wanted it; from reports, for tests may run in other processes."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for report in skipped:
+        text = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+        reason = _REASON.search(text)
+        if reason is not None:
+            found[f"{reason['name']} (to get it: {reason['remedy']})"].append(report.nodeid)
+    return found
 
 
 @pytest.fixture(scope="session")

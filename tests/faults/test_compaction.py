@@ -258,6 +258,7 @@ def _measure(serve: Serve, records: int, keys: int) -> tuple[float, float, int, 
     return quiet, _p99(beside), len(beside), float(rate[1])
 
 
+@pytest.mark.alone
 def test_a_producer_beside_a_compaction_is_not_held_up(serve: Serve) -> None:
     quiet, beside, _, _ = _measure(serve, 40_000, 2000)
     # A floor for the noise of a machine that runs other tests; the soak measures what is promised.

@@ -32,7 +32,7 @@ TOPICS: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("rounds", [25, pytest.param(300, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [12, pytest.param(300, marks=pytest.mark.soak)])
 def test_acknowledged_records_outlive_every_kill(serve: Serve, rounds: int) -> None:
     rng = random.Random(rounds)
     broker = serve(EAGER).start()

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from benchmarks.file_lock import file_lock
+
 VERSION = "4.3.1"
 _SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 _JARS = {
@@ -64,17 +66,22 @@ def fetch_jars() -> Path:
     """The directory with the jars, fetched when they are not there yet; raises JarsUnavailable."""
     cache = Path(os.environ.get("BARNABAS_TEST_CACHE", Path.home() / ".cache" / "barnabas-tests"))
     directory = cache / f"apache-kafka-{VERSION}"
-    if not all((directory / _file_of(name)).exists() for name in _JARS):
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as fresh:
-            _copy_by_maven(Path(fresh))
-            for name, expected in _JARS.items():
-                jar = Path(fresh, _file_of(name))
-                found = hashlib.sha256(jar.read_bytes()).hexdigest()
-                if found != expected:
-                    raise ValueError(f"{jar.name} has the SHA-256 {found}, expected {expected}")
-                jar.rename(directory / jar.name)
+    with file_lock(cache / "fetching"):
+        if not all((directory / _file_of(name)).exists() for name in _JARS):
+            _fetch(directory)
     return directory
+
+
+def _fetch(directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent) as fresh:
+        _copy_by_maven(Path(fresh))
+        for name, expected in _JARS.items():
+            jar = Path(fresh, _file_of(name))
+            found = hashlib.sha256(jar.read_bytes()).hexdigest()
+            if found != expected:
+                raise ValueError(f"{jar.name} has the SHA-256 {found}, expected {expected}")
+            jar.rename(directory / jar.name)
 
 
 def _file_of(coordinates: str) -> str:

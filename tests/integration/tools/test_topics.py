@@ -227,10 +227,12 @@ def _fastest(*command: str) -> float:
     return best
 
 
+@pytest.mark.alone
 def test_list_takes_at_most_four_tenths_of_a_second(barnabas_broker: Broker) -> None:
     assert _fastest("kafka-topics", "--bootstrap-server", barnabas_broker.bootstrap_servers, "--list") <= 0.4
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("program", ["kafka-topics", "barnabas"])
 def test_help_takes_at_most_two_tenths_of_a_second(program: str) -> None:
     assert _fastest(program, "--help") <= 0.2
