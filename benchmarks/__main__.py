@@ -61,7 +61,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--only",
         metavar="TEXT",
         help="only scenarios named so: small/1c, fetch, confluent, start, idle, groups/join, groups/leave, "
-        "commits, heartbeats, compaction, offsets-scale, ...",
+        "commits, heartbeats, transactions, compaction, offsets-scale, ...",
     )
     parser.add_argument(
         "--quick", action="store_true", help="about five minutes: most rows with targets, smaller"

@@ -15,6 +15,11 @@ from crc32c import crc32c
 
 _AFTER_CRC = struct.Struct(">hiqqqhii")
 _UP_TO_CRC = struct.Struct(">qiibI")
+_CRC = struct.Struct(">I")
+_CRC_AT = _UP_TO_CRC.size - _CRC.size
+_PRODUCER = struct.Struct(">qhi")
+_PRODUCER_AT = _UP_TO_CRC.size + struct.calcsize(">hiqq")
+_TRANSACTIONAL = 0x10
 
 
 def varint(value: int) -> bytes:
@@ -38,16 +43,32 @@ def record(offset_delta: int, value: bytes, key: bytes | None = None) -> bytes:
     return varint(len(body)) + body
 
 
-def batch(values: list[bytes], timestamp_ms: int | None = None, keys: Sequence[bytes] | None = None) -> bytes:
-    """One uncompressed batch at base offset 0 holding `values`, with `keys` if any."""
+def batch(
+    values: list[bytes],
+    timestamp_ms: int | None = None,
+    keys: Sequence[bytes] | None = None,
+    *,
+    is_transactional: bool = False,
+) -> bytes:
+    """One uncompressed batch at base offset 0 holding `values`, with `keys` if any.
+
+    A transactional one gets its producer by `set_producer`.
+    """
     now = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
     count = len(values)
     named = [None] * count if keys is None else keys
     records = b"".join(
         record(delta, value, key) for delta, (value, key) in enumerate(zip(values, named, strict=True))
     )
-    checked = _AFTER_CRC.pack(0, count - 1, now, now, -1, -1, -1, count) + records
+    attributes = _TRANSACTIONAL if is_transactional else 0
+    checked = _AFTER_CRC.pack(attributes, count - 1, now, now, -1, -1, -1, count) + records
     return _UP_TO_CRC.pack(0, 4 + 1 + 4 + len(checked), -1, 2, crc32c(checked)) + checked
+
+
+def set_producer(encoded: memoryview, producer_id: int, epoch: int, sequence: int = 0) -> None:
+    """Make the batch, in place, one of this producer."""
+    _PRODUCER.pack_into(encoded, _PRODUCER_AT, producer_id, epoch, sequence)
+    _CRC.pack_into(encoded, _CRC_AT, crc32c(encoded[_UP_TO_CRC.size :]))
 
 
 def batch_of_size(size: int, value_size: int) -> tuple[bytes, int]:

@@ -97,6 +97,28 @@ def latencies(bootstrap_servers: str, topic: str, records: int, rate: float, ski
     return seen[skip:]
 
 
+def transaction_rate(
+    bootstrap_servers: str, topic: str, transactional_id: str, records: int, seconds: float
+) -> float:
+    """Transactions/s of a producer that begins the next one when the last is committed; the first is free."""
+    producer = Producer(_producer_settings(bootstrap_servers, {"transactional.id": transactional_id}))
+    producer.init_transactions(30)
+    _transact(producer, topic, records)
+    started, done = time.perf_counter(), 0
+    while time.perf_counter() - started < seconds:
+        _transact(producer, topic, records)
+        done += 1
+    return done / (time.perf_counter() - started)
+
+
+def _transact(producer: Producer, topic: str, records: int) -> None:
+    value = bytes(100)
+    producer.begin_transaction()
+    for _ in range(records):
+        producer.produce(topic, value)
+    producer.commit_transaction(30)
+
+
 def _send_at_rate(bootstrap_servers: str, topic: str, records: int, rate: float) -> None:
     producer = Producer(_producer_settings(bootstrap_servers, {"linger.ms": 0}))
     producer.list_topics(topic, timeout=30)

@@ -1,8 +1,8 @@
 """The few Kafka requests the raw generator sends, encoded by hand, at versions both brokers serve.
 
-Produce v9, Fetch v12, Metadata v9, CreateTopics v5, DeleteTopics v4: the newest that still name topics by
-name; IncrementalAlterConfigs v1; all of them in the flexible encoding. Requests include their four length
-bytes. Responses are given without them, from the correlation id on.
+Produce v9 (v12 in a transaction), Fetch v12, Metadata v9, CreateTopics v5, DeleteTopics v4: they still name
+topics by name; IncrementalAlterConfigs v1; all of them in the flexible encoding. Requests include their four
+length bytes. Responses are given without them, from the correlation id on.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ PRODUCE, FETCH, METADATA, CREATE_TOPICS, DELETE_TOPICS, INCREMENTAL_ALTER_CONFIG
 CLIENT_ID = b"barnabas-bench"
 
 NO_TAGS = b"\x00"
+_NULL = b"\x00"
 
 
 class UnexpectedAnswer(Exception):
@@ -38,13 +39,23 @@ def encoded_request(api_key: int, version: int, body: bytes) -> bytes:
     return struct.pack(">i", len(header) + len(body)) + header + body
 
 
-def produce(topic: str, batches: Sequence[tuple[int, bytes]], acks: int, timeout_ms: int = 30000) -> bytes:
-    """Produce v9 of one batch for each (partition, batch)."""
+def produce(
+    topic: str,
+    batches: Sequence[tuple[int, bytes]],
+    acks: int,
+    timeout_ms: int = 30000,
+    transactional_id: str | None = None,
+) -> bytes:
+    """Produce v9 of one batch for each (partition, batch).
+
+    With a transactional id v12: laid out the same, it adds the partitions to the transaction by itself.
+    """
     partitions = encoded_array(
         struct.pack(">i", index) + uvarint(len(records) + 1) + records + NO_TAGS for index, records in batches
     )
     topics = encoded_array([encoded_string(topic) + partitions + NO_TAGS])
-    return encoded_request(PRODUCE, 9, b"\x00" + struct.pack(">hi", acks, timeout_ms) + topics + NO_TAGS)
+    version, said = (9, _NULL) if transactional_id is None else (12, encoded_string(transactional_id))
+    return encoded_request(PRODUCE, version, said + struct.pack(">hi", acks, timeout_ms) + topics + NO_TAGS)
 
 
 def fetch(
@@ -53,14 +64,16 @@ def fetch(
     partition_max_bytes: int,
     max_wait_ms: int = 500,
     min_bytes: int = 1,
+    *,
+    is_committed_only: bool = False,
 ) -> bytes:
-    """Fetch v12 without a session, from each (partition, offset)."""
+    """Fetch v12 without a session, from each (partition, offset); read_committed if so asked."""
     partitions = encoded_array(
         struct.pack(">iiqiqi", index, -1, offset, -1, -1, partition_max_bytes) + NO_TAGS
         for index, offset in offsets
     )
     topics = encoded_array([encoded_string(topic) + partitions + NO_TAGS])
-    head = struct.pack(">iiiibii", -1, max_wait_ms, min_bytes, 0x7FFFFFFF, 0, 0, -1)
+    head = struct.pack(">iiiibii", -1, max_wait_ms, min_bytes, 0x7FFFFFFF, is_committed_only, 0, -1)
     return encoded_request(FETCH, 12, head + topics + encoded_array([]) + encoded_string("") + NO_TAGS)
 
 

@@ -12,6 +12,7 @@ from benchmarks.scenarios import (
     latency,
     produce,
     small_requests,
+    transactions,
 )
 from benchmarks.scenarios.base import Scenario, Settings
 
@@ -36,6 +37,10 @@ _QUICK = (
     "groups/confluent/consumer/10",
     "commits/1p",
     "heartbeats/1000",
+    "transactions/1r/1c",
+    "transactions/100r/1c",
+    "transactions/latency",
+    "transactions/confluent/1r",
     "compaction/100B",
     "compaction/1000B",
     "compaction/latency",
@@ -55,6 +60,7 @@ def load_scenarios(*, quick: bool = False) -> list[Scenario]:
         groups,
         confluent_groups,
         commits,
+        transactions,
         compaction,
     )
     scenarios = [scenario for family in families for scenario in family.scenarios()]

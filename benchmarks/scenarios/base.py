@@ -27,6 +27,8 @@ class Settings:
     seconds: float = 0.8
     produced_bytes: int = 400_000_000
     latency_records: int = 600
+    transaction_seconds: float = 2.0
+    latency_transactions: int = 200
     client_bytes: int = 60_000_000
     small_client_records: int = 40_000
     idle_partitions: int = 5000
@@ -56,6 +58,8 @@ class Settings:
             seconds=0.4,
             produced_bytes=150_000_000,
             latency_records=200,
+            transaction_seconds=1.0,
+            latency_transactions=100,
             client_bytes=20_000_000,
             small_client_records=10_000,
             idle_partitions=1000,

@@ -24,13 +24,14 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.config.topic_config import resolve_log_config
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import KafkaError
+from barnabas.client.transaction_states import DescribeTransactionsResponse
 from barnabas.controller.configs import ConfigAdmin
 from barnabas.controller.producer_ids import ProducerIds
 from barnabas.controller.requests import NewTopic
 from barnabas.controller.topics import TopicAdmin
 from barnabas.coordinator.group_coordinator import GroupCoordinator
 from barnabas.coordinator.runtime.hosted_shard import HostedShard
-from barnabas.coordinator.shard import GroupShard
+from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.handlers.context import Context, Request
 from barnabas.handlers.registry import API_VERSIONS, APIS, AS_IT_CAME, handler_of
 from barnabas.metadata.cluster import ClusterMetadata
@@ -50,6 +51,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _KEYS = {api.name: api.key for api in APIS.values()}
+_DESCRIBE_TRANSACTIONS = _KEYS["DescribeTransactions"]
+"""kio cannot read the start of a transaction that has none."""
 _ZEROES = {"string": "", "bool": False}
 
 
@@ -57,6 +60,7 @@ class Node:
     def __init__(self, directory: Path, properties: dict[str, str]) -> None:
         self.clock: ManualClock = ManualClock()
         self.listener: str = "PLAINTEXT"
+        self._put_off: list[Callable[[], None]] = []
         self.config: BrokerConfig = BrokerConfig.from_properties(
             {"listeners": "PLAINTEXT://localhost:9092", "log.dirs": str(directory / "data")} | properties
         )
@@ -73,18 +77,30 @@ class Node:
         self.groups: GroupCoordinator = GroupCoordinator(
             self.config, self.partitions, self.clock, _load_at_once, _never, _at_once
         )
+        producer_ids = ProducerIds(self.store, self.config.broker_id)
+        self.transactions: TransactionCoordinator = TransactionCoordinator(
+            self.config,
+            self.partitions,
+            self.clock,
+            _load_at_once,
+            self.later,
+            _at_once,
+            self.get,
+            producer_ids.next_producer_id,
+        )
         self.context: Context = Context(
             config=self.config,
             clock=self.clock,
             cluster=self.cluster,
             topics=TopicAdmin(self.cluster, self.config),
             configs=ConfigAdmin(self.cluster, self.config),
-            producer_ids=ProducerIds(self.store, self.config.broker_id),
+            producer_ids=producer_ids,
             partitions=self.partitions,
             logs=self.logs,
             fetch_sessions=cast(FetchSessions, None),
             store=self,
             group_host=self,
+            transaction_host=_TransactionHost(self.transactions),
             executor=cast(Executor, None),
         )
 
@@ -109,6 +125,7 @@ class Node:
     def _follow(self) -> None:
         self.partitions.follow(self.cluster.image)
         self.groups.follow(self.cluster.image)
+        self.transactions.follow(self.cluster.image)
 
     def close(self) -> None:
         self.logs.abandon()
@@ -125,10 +142,20 @@ class Node:
         self._follow()
 
     def advance(self, ms: int) -> None:
-        """Let time go by; what is due in the coordinator is done."""
+        """Let time go by; what is due in the coordinators is done, and what was put off."""
         self.clock.advance(ms)
+        put_off, self._put_off = self._put_off, []
+        for callback in put_off:
+            callback()
         for hosted in self.groups.hosted():
             hosted.run_due()
+        for transactional in self.transactions.hosted():
+            transactional.run_due()
+
+    def later(self, delay: float, callback: Callable[[], None]) -> "_Silent":
+        """The loop's `call_later`, for what is put off: the next `advance` does it."""
+        self._put_off.append(callback)
+        return _Silent()
 
     def append(self, topic: str, *timestamps: int, partition: int = 0, **batch: Any) -> Partition:
         """One batch with a record for each timestamp."""
@@ -158,7 +185,9 @@ class Node:
 
 def _through_bytes(key: int, version: int, reply: Reply) -> Any:
     assert isinstance(reply, Reply)
-    response = load_response_schema(key, version)
+    response = (
+        DescribeTransactionsResponse if key == _DESCRIBE_TRANSACTIONS else load_response_schema(key, version)
+    )
     header = 5 if response.__flexible__ and key != API_VERSIONS else 4
     return read(response, encode_response(key, version, 1, reply)[header:])
 
@@ -167,9 +196,17 @@ def _no_reply(error: KafkaError) -> Any:
     raise AssertionError("a handler makes an answer of every error") from error
 
 
-def _load_at_once(hosted: HostedShard[GroupShard], partition: Partition) -> None:
+def _load_at_once(hosted: HostedShard[Any], partition: Partition) -> None:
     """Topics of a node are new: there is nothing to load."""
     hosted.activate()
+
+
+class _TransactionHost:
+    def __init__(self, transactions: TransactionCoordinator) -> None:
+        self._transactions: TransactionCoordinator = transactions
+
+    def get(self) -> TransactionCoordinator:
+        return self._transactions
 
 
 def _at_once(callback: Callable[[], None]) -> None:

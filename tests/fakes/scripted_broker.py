@@ -3,12 +3,13 @@
 `answers` gives the response of an API, named as kio names it, as plain fields: a mapping, or a function of
 the request that returns one. `versions` says up to which version an API is offered; an API without an answer
 is not offered at all. `raw` is said instead of every answer, before hanging up; `torn` sends every answer
-byte by byte.
+byte by byte, with a `pause` after each.
 """
 
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import BytesIO
@@ -33,6 +34,7 @@ class ScriptedBroker:
         versions: Mapping[str, int] | None = None,
         raw: bytes | None = None,
         torn: bool = False,
+        pause: float = 0.0,
     ) -> None:
         self.requests: list[Any] = []
         """Every request but ApiVersions, in order."""
@@ -41,6 +43,7 @@ class ScriptedBroker:
         self._versions: Mapping[str, int] = versions or {}
         self._raw: bytes | None = raw
         self._torn: bool = torn
+        self._pause: float = pause
         self._listener: socket.socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
@@ -93,6 +96,7 @@ class ScriptedBroker:
                 answer = self._answer(frame)
                 for part in [answer[i : i + 1] for i in range(len(answer))] if self._torn else [answer]:
                     connection.sendall(part)
+                    time.sleep(self._pause)
 
     def _answer(self, frame: bytes) -> bytes:
         key, version, correlation_id = struct.unpack_from(">hhi", frame)

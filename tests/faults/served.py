@@ -37,6 +37,8 @@ class Served:
             "log.dirs": ",".join(map(str, self.log_dirs)),
             **(config or {}),
         }
+        self.program: Sequence[str] = ("barnabas",)
+        """A module and its first arguments; a test may put something between itself and the broker."""
         self.stderr: Path = directory / "stderr"
         self._process: subprocess.Popen[bytes] | None = None
         self._ready: int = -1
@@ -70,7 +72,7 @@ class Served:
     def spawn(self) -> Self:
         """Start the process and do not wait for the broker."""
         assert self._process is None
-        command = [sys.executable, "-m", "barnabas", "serve"]
+        command = [sys.executable, "-m", *self.program, "serve"]
         for key, value in self.config.items():
             command += ["--override", f"{key}={value}"]
         self._ready, told = os.pipe()

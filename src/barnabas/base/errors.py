@@ -12,6 +12,7 @@ __all__ = [
     "ErrorCode",
     "KafkaError",
     "error_of",
+    "ConcurrentTransactions",
     "CoordinatorLoadInProgress",
     "CoordinatorNotAvailable",
     "CorruptMessage",
@@ -32,6 +33,7 @@ __all__ = [
     "InvalidGroupId",
     "InvalidPartitions",
     "InvalidProducerEpoch",
+    "InvalidProducerIdMapping",
     "InvalidRecord",
     "InvalidRegularExpression",
     "InvalidReplicaAssignment",
@@ -41,6 +43,7 @@ __all__ = [
     "InvalidSessionTimeout",
     "InvalidTimestamp",
     "InvalidTopic",
+    "InvalidTransactionTimeout",
     "InvalidTxnState",
     "LeaderNotAvailable",
     "LogDirNotFound",
@@ -55,6 +58,7 @@ __all__ = [
     "OperationNotAttempted",
     "OutOfOrderSequence",
     "PolicyViolation",
+    "ProducerFenced",
     "RebalanceInProgress",
     "RecordListTooLarge",
     "ReplicaNotAvailable",
@@ -63,6 +67,9 @@ __all__ = [
     "StorageError",
     "TopicDeletionDisabled",
     "TopicExists",
+    "TransactionAbortable",
+    "TransactionCoordinatorFenced",
+    "TransactionalIdAuthorizationFailed",
     "TransactionalIdNotFound",
     "UnknownLeaderEpoch",
     "UnknownMemberId",
@@ -227,6 +234,34 @@ class InvalidTxnState(KafkaError):
 
 class TransactionalIdNotFound(KafkaError):
     code = ErrorCode.transactional_id_not_found
+
+
+class ConcurrentTransactions(KafkaError):
+    code = ErrorCode.concurrent_transactions
+
+
+class InvalidProducerIdMapping(KafkaError):
+    code = ErrorCode.invalid_producer_id_mapping
+
+
+class InvalidTransactionTimeout(KafkaError):
+    code = ErrorCode.invalid_transaction_timeout
+
+
+class ProducerFenced(KafkaError):
+    code = ErrorCode.producer_fenced
+
+
+class TransactionAbortable(KafkaError):
+    code = ErrorCode.transaction_abortable
+
+
+class TransactionCoordinatorFenced(KafkaError):
+    code = ErrorCode.transaction_coordinator_fenced
+
+
+class TransactionalIdAuthorizationFailed(KafkaError):
+    code = ErrorCode.transactional_id_authorization_failed
 
 
 class StorageError(KafkaError):

@@ -24,6 +24,7 @@ from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.identity import known_cluster_id, with_known_node_id
 from barnabas.broker.limits import raise_open_files_limit
 from barnabas.broker.store_thread import StoreThread
+from barnabas.broker.transaction_host import TransactionHost
 from barnabas.broker.unlinker import Unlinker
 from barnabas.controller.configs import ConfigAdmin
 from barnabas.controller.elections import elect_on_start
@@ -96,6 +97,7 @@ class Broker:
         self._cleaner.start()
         self._server.start()
         self._groups.start(self._cluster.image)
+        self._transactions.start(self._cluster.image)
         logger.info("Broker %d listens on port %d", self.config.broker_id, self.port)
 
     def _bind(self) -> None:
@@ -146,7 +148,7 @@ class Broker:
         self._partitions: Partitions = Partitions(
             self.config.broker_id, self._logs, self._flusher, self._log_config_of, self._loop.call_soon
         )
-        self._groups: GroupHost = GroupHost(self.config, self._partitions, self._clock, self._executor)
+        self._build_coordinators()
         self._topics: TopicAdmin = TopicAdmin(self._cluster, self.config)
         self._configs: ConfigAdmin = ConfigAdmin(self._cluster, self.config)
         self._context: Context = Context(
@@ -155,19 +157,35 @@ class Broker:
             cluster=self._cluster,
             topics=self._topics,
             configs=self._configs,
-            producer_ids=ProducerIds(self._store, self.config.broker_id),
+            producer_ids=self._producer_ids,
             partitions=self._partitions,
             logs=self._logs,
             fetch_sessions=FetchSessions(self.config.max_incremental_fetch_session_cache_slots, self._clock),
             store=self._store_thread,
             group_host=self._groups,
+            transaction_host=self._transactions,
             executor=self._executor,
         )
         self._dispatcher: Dispatcher = Dispatcher(self._context, self._loop)
-        self._housekeeping: Housekeeping = Housekeeping(self._context, self._flusher, self._groups)
+        self._housekeeping: Housekeeping = Housekeeping(
+            self._context, self._flusher, self._groups, self._transactions
+        )
         flush = self._flusher.request_due
         self._cleaner: LogCleaner = LogCleaner(self._context, self._fs, self._unlinker, flush)
         self._undo.append(self._stop_housekeeping)
+
+    def _build_coordinators(self) -> None:
+        self._producer_ids: ProducerIds = ProducerIds(self._store, self.config.broker_id)
+        self._groups: GroupHost = GroupHost(self.config, self._partitions, self._clock, self._executor)
+        self._transactions: TransactionHost = TransactionHost(
+            self.config,
+            self._partitions,
+            self._clock,
+            self._executor,
+            self._groups.get,
+            self._producer_ids,
+            self._store_thread,
+        )
 
     async def _join_cluster(self) -> None:
         run, broker_id = self._store_thread.run, self.config.broker_id
@@ -223,6 +241,7 @@ class Broker:
         for name in change.topic_configs:
             self._partitions.apply_config(name)
         self._groups.follow(change.image)
+        self._transactions.follow(change.image)
 
     def _take_dynamic_config(self) -> None:
         configs = self._cluster.image.broker_configs
@@ -237,6 +256,7 @@ class Broker:
         if hasattr(self, "_context"):
             self._context.config = self._topics.settings = self._configs.settings = self.config
             self._groups.configure(self.config)
+            self._transactions.configure(self.config)
 
     def _on_offline(self, directory: LogDirectory, error: OSError) -> None:
         if any(each.is_online for each in self._logs.directories):
@@ -262,6 +282,7 @@ class Broker:
         if clean:
             self._server.stop_dispatching()
             self._partitions.answer_parked()
+        await self._transactions.stop()
         await self._groups.stop()
         if clean:
             await self._server.drain(_DRAIN_SECONDS)

@@ -8,9 +8,10 @@ retention only, from a thread, and a checkpoint is written only when one of its 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from barnabas.base.errors import KafkaError
-from barnabas.broker.group_host import GroupHost
+from barnabas.broker.coordinator_host import CoordinatorHost
 from barnabas.broker.periodic import Periodic
 from barnabas.handlers.context import Context
 from barnabas.replication.flusher import Flusher
@@ -24,10 +25,17 @@ _LONGEST_PAUSE = 24 * 3600.0
 
 
 class Housekeeping:
-    def __init__(self, context: Context, flusher: Flusher, groups: GroupHost) -> None:
+    def __init__(
+        self,
+        context: Context,
+        flusher: Flusher,
+        groups: CoordinatorHost[Any],
+        transactions: CoordinatorHost[Any],
+    ) -> None:
         self._context: Context = context
         self._flusher: Flusher = flusher
-        self._groups: GroupHost = groups
+        self._groups: CoordinatorHost[Any] = groups
+        self._transactions: CoordinatorHost[Any] = transactions
         self._periodic: Periodic = Periodic()
 
     def start(self) -> None:
@@ -39,6 +47,9 @@ class Housekeeping:
         self._every("replica.high.watermark.checkpoint.interval.ms", self._checkpoint_high_watermarks)
         self._every("producer.id.expiration.check.interval.ms", self._expire_producers)
         self._every("offsets.retention.check.interval.ms", self._expire_offsets)
+        self._every(
+            "transaction.remove.expired.transaction.cleanup.interval.ms", self._expire_transactional_ids
+        )
 
     async def stop(self) -> None:
         await self._periodic.stop()
@@ -68,7 +79,10 @@ class Housekeeping:
         await _in_steps(self._context.logs.opened(), lambda log: log.producers.expire(now_ms))
 
     async def _expire_offsets(self) -> None:
-        self._groups.expire_offsets()
+        self._groups.expire()
+
+    async def _expire_transactional_ids(self) -> None:
+        self._transactions.expire()
 
     async def _checkpoint_recovery_points(self) -> None:
         await self._write(self._context.logs.recovery_point_writes())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from barnabas.cli.pipe import discard_output
+from barnabas.cli.streams import discard_output, failure_of, open_streams
 from barnabas.cli.view import View
 
 if TYPE_CHECKING:
@@ -83,6 +83,21 @@ class FrontDoor(click.Group):
 
 def run(command: click.Command, arguments: list[str] | None = None) -> int:
     """Run the front door: every error is one line on stderr, and a status."""
+    open_streams()
+    try:
+        status = _status_of(command, arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # of what click prints by itself: help, versions
+        discard_output()
+        return 0
+    except OSError as error:
+        discard_output()
+        print(f"barnabas: {failure_of(error)}", file=sys.stderr)
+        return 1
+
+
+def _status_of(command: click.Command, arguments: list[str] | None) -> int:
     try:
         result = command.main(arguments, prog_name="barnabas", standalone_mode=False)
     except click.exceptions.Exit as exit_:
@@ -143,7 +158,15 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise click.UsageError(f"{question} Nobody can be asked here: say --yes")
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        raise Declined
+
+
+class Declined(click.ClickException):
+    """The user was asked and said no."""
+
+    def __init__(self) -> None:
+        super().__init__("Nothing was changed.")
 
 
 Names = Callable[["Cluster"], list[str]]

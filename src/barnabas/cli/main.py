@@ -4,6 +4,7 @@ Nothing behind it is imported before it is used: a command is loaded when it is 
 answers at once and a broker pays for no table it does not print.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -61,6 +62,10 @@ def barnabas() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    if os.environ.get("_BARNABAS_COMPLETE") == "bash_complete":
+        from barnabas.cli.commands.completion import teach_bash
+
+        teach_bash()
     return run(barnabas, None if arguments is None else list(arguments))
 
 

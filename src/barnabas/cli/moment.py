@@ -18,7 +18,7 @@ def parse_moment(text: str, now: float) -> int:
     ago = _AGO.fullmatch(text)
     if ago is not None and text:
         seconds = sum(int(count or 0) * unit for count, unit in zip(ago.groups(), _SECONDS, strict=True))
-        return int((now - seconds) * 1000)
+        return max(0, int((now - seconds) * 1000))  # below 0 are numbers with a meaning of their own
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError:
@@ -27,4 +27,4 @@ def parse_moment(text: str, now: float) -> int:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=dt.UTC)
-    return int(moment.timestamp() * 1000)
+    return max(0, int(moment.timestamp() * 1000))

@@ -16,22 +16,30 @@ from pathlib import Path
 from typing import TypeVar
 
 from barnabas.base.errors import InvalidReplicationFactor
+from barnabas.cli.checked_json import (
+    VERSION,
+    BadJson,
+    array,
+    field,
+    integer,
+    object_of,
+    parsed,
+    read_text,
+    string,
+    versioned,
+)
 from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.admin.reassignments import partition_name
 from barnabas.client.admin.replica_log_dirs import Replica
 from barnabas.client.cluster import Node
-from barnabas.client.errors import ClientError
 from barnabas.controller.placement import StripedPlacer
 
 ANY_LOG_DIR = "any"
-_VERSION = 1
 _ARRAY_VALUE = "`JSON array` value"
 T = TypeVar("T", bound=Hashable)
-Json = object
-"""What `json.loads` gives; every use is checked."""
 
 
-class BadPlan(ClientError):
+class BadPlan(BadJson):
     """A file, or the brokers to use, cannot be a plan."""
 
 
@@ -85,22 +93,22 @@ def duplicates(values: Iterable[T]) -> list[T]:
 
 
 def read_plan(path: str | Path) -> Plan:
-    return parse_plan(_text(path))
+    return parse_plan(read_text(path))
 
 
 def read_topics(path: str | Path) -> list[str]:
-    return parse_topics(_text(path))
+    return parse_topics(read_text(path))
 
 
 def read_partitions(path: str | Path, subject: str = "Replica") -> list[TopicPartition]:
     """A list of partitions for an election: `{"partitions": [{"topic": "a", "partition": 1}]}`."""
-    document = _object(_parsed(_text(path), f"{subject} election data is empty"))
+    document = object_of(parsed(read_text(path), f"{subject} election data is empty"))
     if "partitions" not in document:
         raise BadPlan(f'{subject} election data is missing "partitions" field')
     found = []
-    for raw in _array(document["partitions"]):
-        entry = _object(raw)
-        found.append((_string(entry, "topic"), _integer(_field(entry, "partition"))))
+    for raw in array(document["partitions"]):
+        entry = object_of(raw)
+        found.append((string(field(entry, "topic")), integer(field(entry, "partition"))))
     twice = duplicates(found)
     if twice:
         names = ", ".join(map(partition_name, twice))
@@ -110,16 +118,16 @@ def read_partitions(path: str | Path, subject: str = "Replica") -> list[TopicPar
 
 def parse_plan(text: str) -> Plan:
     """Raises BadPlan."""
-    document = _versioned(text)
+    document = versioned(text)
     partitions = []
     log_dirs = {}
-    for raw in _array(document.get("partitions", [])):
-        entry = _object(raw)
-        topic, index = _string(entry, "topic"), _integer(_field(entry, "partition"))
-        replicas = tuple(_integer(each) for each in _array(_field(entry, "replicas"), _ARRAY_VALUE))
+    for raw in array(document.get("partitions", [])):
+        entry = object_of(raw)
+        topic, index = string(field(entry, "topic")), integer(field(entry, "partition"))
+        replicas = tuple(integer(each) for each in array(field(entry, "replicas"), _ARRAY_VALUE))
         dirs = [ANY_LOG_DIR] * len(replicas)
         if "log_dirs" in entry:
-            dirs = [_text_of(each) for each in _array(entry["log_dirs"], _ARRAY_VALUE)]
+            dirs = [string(each) for each in array(entry["log_dirs"], _ARRAY_VALUE)]
         if len(replicas) != len(dirs):
             raise BadPlan(
                 f"Size of replicas list {_listed(replicas)} is different from size of log dirs list "
@@ -134,8 +142,8 @@ def parse_plan(text: str) -> Plan:
 
 def parse_topics(text: str) -> list[str]:
     """The topics of `--topics-to-move-json-file`. Raises BadPlan."""
-    document = _versioned(text, "The input string is not a valid JSON")
-    return [_string(_object(each), "topic") for each in _array(document.get("topics", []))]
+    document = versioned(text, "The input string is not a valid JSON")
+    return [string(field(object_of(each), "topic")) for each in array(document.get("topics", []))]
 
 
 def format_plan(
@@ -154,7 +162,7 @@ def format_plan(
         }
         for topic, index in sorted(partitions)
     ]
-    document = {"version": _VERSION, "partitions": entries}
+    document = {"version": VERSION, "partitions": entries}
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -204,76 +212,6 @@ def parse_brokers(text: str) -> list[int]:
     if twice:
         raise BadPlan(f"Broker list contains duplicate entries: {_listed(twice)}")
     return found
-
-
-# --- JSON, checked -----------------------------------------------------------------------------------
-
-
-def _text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadPlan(f"{path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise BadPlan(f"{path}: not a text file") from error
-
-
-def _parsed(text: str, complaint: str | None = None) -> Json:
-    try:
-        parsed: Json = json.loads(text)
-    except ValueError as error:
-        raise BadPlan(complaint or f"The input is not valid JSON: {error}") from error
-    return parsed
-
-
-def _versioned(text: str, complaint: str | None = None) -> dict[str, Json]:
-    document = _object(_parsed(text, complaint))
-    version = _integer(document.get("version", _VERSION))
-    if version != _VERSION:
-        raise BadPlan(f"Not supported version field value {version}")
-    return document
-
-
-def _object(value: Json) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise BadPlan(f"Expected JSON object, received {_shown(value)}")
-    return value
-
-
-def _array(value: Json, expected: str = "JSON array") -> list[Json]:
-    if not isinstance(value, list):
-        raise BadPlan(f"Expected {expected}, received {_shown(value)}")
-    return value
-
-
-def _field(entry: Mapping[str, Json], name: str) -> Json:
-    if name not in entry:
-        raise BadPlan(f"No such field exists: `{name}`")
-    return entry[name]
-
-
-def _integer(value: Json) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _unexpected("Integer", value)
-    return value
-
-
-def _string(entry: Mapping[str, Json], name: str) -> str:
-    return _text_of(_field(entry, name))
-
-
-def _text_of(value: Json) -> str:
-    if not isinstance(value, str):
-        raise _unexpected("String", value)
-    return value
-
-
-def _unexpected(expected: str, value: Json) -> BadPlan:
-    return BadPlan(f"Expected `{expected}` value, received {_shown(value)}")
-
-
-def _shown(value: Json) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _listed(values: Iterable[object]) -> str:

@@ -7,10 +7,11 @@ the result alone.
 
 import itertools
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,32 +91,46 @@ class View:
     def live(self, frame: Callable[[], Table], *, every: float, times: int | None = None) -> None:
         """A table that is drawn anew every so many seconds, until Ctrl-C (or `times` frames): a good end.
 
-        In a pipe or as JSON each frame follows the one before.
+        In a pipe or as JSON each frame follows the one before. SIGTERM ends it as well, with its own status:
+        unhandled it would leave the terminal on the view's screen, without a cursor.
         """
-        with suppress(KeyboardInterrupt):
+        from barnabas.cli.messages.interruption import Interrupted
+
+        try:
             if self.is_terminal:
                 self._redraw(frame, every, times)
             else:
                 self._repeat(frame, every, times)
+        except Interrupted as end:
+            if end.number != signal.SIGINT:
+                raise SystemExit(end.code) from None
 
     def _repeat(self, frame: Callable[[], Table], every: float, times: int | None) -> None:
-        for count in itertools.count(1):
-            self.table(frame())
-            sys.stdout.flush()
-            if count == times:
-                return
-            time.sleep(every)
+        from barnabas.cli.messages.interruption import raised
+
+        with raised():
+            for count in itertools.count(1):
+                self.table(frame())
+                sys.stdout.flush()
+                if count == times:
+                    return
+                _pause(every)
 
     def _redraw(self, frame: Callable[[], Table], every: float, times: int | None) -> None:
         from rich.live import Live
 
-        with Live(_rich_table(frame()), auto_refresh=False, screen=times is None) as live:
-            live.refresh()
+        from barnabas.cli.messages.interruption import raised
+
+        with raised():
+            shown = _rich_table(frame())  # what cannot be shown at all is told on the user's own screen
+        # Signals are handled inside of Live only: torn out of its start it would clean up nothing.
+        with Live(auto_refresh=False, screen=times is None) as live, raised():
             for count in itertools.count(1):
+                live.update(shown, refresh=True)
                 if count == times:
                     return
-                time.sleep(every)
-                live.update(_rich_table(frame()), refresh=True)
+                _pause(every)
+                shown = _rich_table(frame())
 
     @contextmanager
     def progress(self, label: str, total: int | None) -> Iterator[Callable[[int], None]]:
@@ -129,6 +144,13 @@ class View:
         with Progress(console=Console(stderr=True), transient=True) as bars:
             task = bars.add_task(label, total=total)
             yield lambda step: bars.advance(task, step)
+
+
+def _pause(seconds: float) -> None:
+    """In short steps: a signal that comes just before a sleep begins does not end it."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.1))
 
 
 def plain_table(table: Table) -> str:
@@ -166,7 +188,13 @@ def _rich_table(table: Table) -> Any:
         title=_escaped(table.title) or None, caption=_escaped(table.footer) or None, box=box.SIMPLE_HEAD
     )
     for column in table.columns:
-        shown.add_column(column.title, justify="right" if column.is_number else "left", style=column.style)
+        shown.add_column(
+            column.title,
+            justify="right" if column.is_number else "left",
+            style=column.style,
+            # A name that is cut is of no use to anybody: it goes on in the next line.
+            overflow="fold",
+        )
     for row in table.rows:
         shown.add_row(*(_escaped(_text(cell)) for cell in row), style=table.colours(row))
     return shown

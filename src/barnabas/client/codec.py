@@ -10,6 +10,7 @@ below the rename.
 import dataclasses
 import datetime as dt
 import pkgutil
+import struct
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -17,7 +18,9 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import OutOfBoundValue
 
+from barnabas.client.errors import BadValue
 from barnabas.wire.schema_fields import default_of, entity_of
 from barnabas.wire.schema_upgrade import upgrader
 
@@ -46,8 +49,20 @@ def api_key(api: str) -> int:
 def encode_request(
     api: str, version: int, correlation_id: int, client_id: str, fields: Mapping[str, object]
 ) -> bytes:
-    """Header and body, without the length that frames them."""
-    entity = _class(api, version, "request")
+    """Header and body, without the length that frames them. Raises BadValue."""
+    try:
+        return _encode(_class(api, version, "request"), correlation_id, client_id, fields)
+    except struct.error:
+        raise BadValue(f"{api.upper()} cannot be asked: a number is too large or too small") from None
+    except OverflowError:
+        raise BadValue(f"{api.upper()} cannot be asked: a time is too long") from None
+    except UnicodeEncodeError as error:
+        raise BadValue(f"{api.upper()} cannot be asked: {error.object!r} is not UTF-8 text") from None
+    except OutOfBoundValue as error:
+        raise BadValue(f"{api.upper()} cannot be asked: {error}") from None
+
+
+def _encode(entity: Any, correlation_id: int, client_id: str, fields: Mapping[str, object]) -> bytes:
     request = _build(entity, fields)
     header = entity.__header_schema__(
         request_api_key=entity.__api_key__,

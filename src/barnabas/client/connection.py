@@ -1,11 +1,13 @@
 """One connection to one broker: a request is sent and its answer awaited, in turn.
 
-The versions a broker serves are asked first thing (ApiVersions), as every client does. A connection that
-failed in any way is of no further use: `is_open` tells, and the cluster opens another.
+The versions a broker serves are asked first thing (ApiVersions), as every client does; until that is
+answered nobody knows that a broker is there at all, so it must come within the time for connecting. A
+connection that failed in any way is of no further use: `is_open` tells, and the cluster opens another.
 """
 
 import socket
 import struct
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +21,8 @@ from barnabas.client.errors import TimedOut, Unreachable, Unsupported, check
 
 _LENGTH = struct.Struct(">i")
 _LARGEST_ANSWER = 1 << 30
+_LARGEST_GREETING = 1 << 20
+"""What a port of something else says is a huge number when it is read as a length."""
 
 
 class Connection:
@@ -27,6 +31,7 @@ class Connection:
         self.address: Address = address
         self._client_id: str = client_id
         self._last_id: int = 0
+        self._timeout: float = timeout
         try:
             self._socket: socket.socket = socket.create_connection(address, connect_timeout)
         except TimeoutError:
@@ -34,9 +39,8 @@ class Connection:
         except OSError as error:
             raise Unreachable(f"{address}: {(error.strerror or str(error)).lower()}") from error
         self.is_open: bool = True
-        self._socket.settimeout(timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.served: dict[int, Versions] = self._ask_versions()
+        self.served: dict[int, Versions] = self._greet(min(connect_timeout, timeout))
 
     def version_of(self, api: str, max_version: int | None = None) -> int:
         """The newest version both sides know. Raises Unsupported."""
@@ -53,45 +57,63 @@ class Connection:
         return highest
 
     def ask(self, api: str, fields: Mapping[str, object], max_version: int | None = None) -> Any:
-        return self._exchange(api, self.version_of(api, max_version), fields, max_version)
+        version = self.version_of(api, max_version)
+        answer = self._exchange(api, version, fields, self._timeout, _LARGEST_ANSWER)
+        return self._decode(api, version, answer, max_version)
 
     def close(self) -> None:
         self.is_open = False
         self._socket.close()
 
-    def _ask_versions(self) -> dict[int, Versions]:
-        fields = {"client_software_name": "barnabas", "client_software_version": __version__}
-        answer = self._exchange("api_versions", 3, fields)
-        if answer.error_code == ErrorCode.unsupported_version:  # a broker older than 2.4 answers in version 0
-            answer = self._exchange("api_versions", 0, {})
+    def _greet(self, timeout: float) -> dict[int, Versions]:
+        try:
+            answer = self._ask_versions(timeout)
+        except TimedOut:
+            raise Unreachable(
+                f"{self.address} took the connection and said nothing for {timeout:g} s"
+            ) from None
         check(answer.error_code)
         return {each.api_key: Versions(each.min_version, each.max_version) for each in answer.api_keys}
 
+    def _ask_versions(self, timeout: float, version: int = 3) -> Any:
+        fields = {"client_software_name": "barnabas", "client_software_version": __version__}
+        raw = self._exchange("api_versions", version, fields, timeout, _LARGEST_GREETING)
+        answer = self._decode("api_versions", version, raw, None)
+        if answer.error_code == ErrorCode.unsupported_version and version > 0:
+            return self._ask_versions(timeout, 0)  # what a broker older than 2.4 wants to be asked
+        return answer
+
     def _exchange(
-        self, api: str, version: int, fields: Mapping[str, object], shape: int | None = None
-    ) -> Any:
+        self, api: str, version: int, fields: Mapping[str, object], timeout: float, largest: int
+    ) -> bytes:
         self._last_id += 1
         frame = encode_request(api, version, self._last_id, self._client_id, fields)
+        deadline = time.monotonic() + timeout
         try:
+            self._socket.settimeout(timeout)
             self._socket.sendall(_LENGTH.pack(len(frame)) + frame)
-            answer = self._receive()
+            return self._receive(deadline, largest)
         except TimeoutError:
             self.close()
-            raise TimedOut(f"{self.address} did not answer {api.upper()} in time") from None
+            raise TimedOut(f"{self.address} did not answer {api.upper()} in {timeout:g} s") from None
         except OSError as error:
             self.close()
             raise Unreachable(f"{self.address}: {(error.strerror or str(error)).lower()}") from error
-        return self._decode(api, version, answer, shape)
 
-    def _receive(self) -> bytes:
-        (size,) = _LENGTH.unpack(self._exactly(4))
-        if not 4 <= size <= _LARGEST_ANSWER:
+    def _receive(self, deadline: float, largest: int) -> bytes:
+        (size,) = _LENGTH.unpack(self._exactly(4, deadline))
+        if not 4 <= size <= largest:
             raise self._no_broker()
-        return self._exactly(size)
+        return self._exactly(size, deadline)
 
-    def _exactly(self, size: int) -> bytes:
+    def _exactly(self, size: int, deadline: float) -> bytes:
+        """Raises TimeoutError also when bytes drip in, but not all of them before the deadline."""
         parts = bytearray()
         while len(parts) < size:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
             part = self._socket.recv(min(size - len(parts), 1 << 20))
             if not part:
                 raise ConnectionError("the connection was closed before the answer")

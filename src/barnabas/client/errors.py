@@ -28,6 +28,10 @@ class BadSettings(ClientError):
     """An address or a property of the client cannot be used."""
 
 
+class BadValue(ClientError):
+    """A request cannot carry what was asked: a number out of range, a text that is no text."""
+
+
 class BrokerError(ClientError):
     """A broker's own error: its code, and its message or, where it sent none, the protocol's own."""
 

@@ -13,6 +13,13 @@ from barnabas.base.errors import KafkaError
 from barnabas.client.address import Address, parse_addresses
 from barnabas.client.errors import BadSettings
 
+PATIENCE = 1.0
+"""How long a broker that refuses connections is taken for one that is just starting, in seconds."""
+CONNECT_TIMEOUT = 5.0
+"""How long a broker may take to accept a connection, and to say which APIs it serves, in seconds."""
+_LONGEST_MS = 2**31 - 1
+"""Kafka keeps these times in an int."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
@@ -22,9 +29,8 @@ class ClientSettings:
     """The longest wait for one answer."""
     api_timeout: float = 30.0
     """The longest a call is tried again while the broker says that it may."""
-    connect_timeout: float = 5.0
-    patience: float = 1.0
-    """How long a broker that refuses connections is taken for one that is just starting."""
+    connect_timeout: float = CONNECT_TIMEOUT
+    patience: float = PATIENCE
 
     @classmethod
     def of(cls, bootstrap: str | None, properties: Mapping[str, str] | None = None) -> "ClientSettings":
@@ -43,7 +49,8 @@ class ClientSettings:
             client_id=given.get("client.id", "barnabas"),
             request_timeout=_seconds(given, "request.timeout.ms", 30.0),
             api_timeout=_seconds(given, "default.api.timeout.ms", 30.0),
-            connect_timeout=_seconds(given, "socket.connection.setup.timeout.ms", 5.0),
+            connect_timeout=_seconds(given, "socket.connection.setup.timeout.ms", CONNECT_TIMEOUT),
+            patience=PATIENCE,
         )
 
 
@@ -66,4 +73,6 @@ def _seconds(properties: Mapping[str, str], key: str, default: float) -> float:
         raise BadSettings(f"{key}={properties[key]}: expected milliseconds") from None
     if milliseconds <= 0:
         raise BadSettings(f"{key}={milliseconds}: expected more than 0 milliseconds")
+    if milliseconds > _LONGEST_MS:
+        raise BadSettings(f"{key}={milliseconds}: expected at most {_LONGEST_MS} milliseconds")
     return milliseconds / 1000

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.deferred import Deferred
+from barnabas.coordinator.end_marker import EndMarker
 from barnabas.coordinator.environment import ShardEnvironment
 from barnabas.coordinator.group_settings import GroupSettings, settings_of
 from barnabas.coordinator.internal_topics import CONSUMER_OFFSETS
+from barnabas.coordinator.outcome import Outcome
 from barnabas.coordinator.record_codec import encode_records
 from barnabas.coordinator.runtime.alarm import CallLater, CallSoon
 from barnabas.coordinator.runtime.coordinator import Coordinator, Load
@@ -73,6 +75,24 @@ class GroupCoordinator(Coordinator[GroupShard]):
         self._surroundings.settings = settings
         for hosted in self.hosted():
             hosted.shard.environment.settings = settings
+
+    def end_transaction(
+        self,
+        partition: int,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        is_commit: bool,
+        transaction_version: int,
+    ) -> Deferred[None]:
+        """Write the marker of a transaction to a partition of `__consumer_offsets`; its offsets count, or go.
+
+        Told when the marker is committed. A marker whose epoch is too old fails with InvalidProducerEpoch,
+        one of a replaced coordinator with TransactionCoordinatorFenced; neither is written.
+        """
+        marker = EndMarker(producer_id, producer_epoch, coordinator_epoch, is_commit, transaction_version)
+        hosted = self._hosted.get(partition)
+        return self._nobody() if hosted is None else hosted.write(lambda _: Outcome(None, [marker]))
 
     def expire(self) -> Deferred[list[None]]:
         """Forget offsets that have outlived their retention, and groups that have nothing left."""

@@ -15,6 +15,13 @@ from barnabas.base.errors import KafkaError
 T = TypeVar("T")
 
 
+class TransactionalProducer(NamedTuple):
+    """Whose transaction the records of an outcome are part of."""
+
+    producer_id: int
+    producer_epoch: int
+
+
 class Outcome(NamedTuple, Generic[T]):
     response: T | Deferred[T]
     """A plain value is told once the records are committed; a `Deferred` is the shard's to complete."""
@@ -23,6 +30,8 @@ class Outcome(NamedTuple, Generic[T]):
     """The records are one batch: all of them or none. Clearing up need not be, and may be larger."""
     on_written: Callable[[KafkaError | None], None] | None = None
     """Called once: with None when the records are committed, or with why they could not be."""
+    producer: TransactionalProducer | None = None
+    """Set: the records are a transactional batch of this producer, and count when its marker commits them."""
 
 
 NOTHING: Outcome[None] = Outcome(None)

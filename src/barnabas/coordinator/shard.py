@@ -12,6 +12,7 @@ from barnabas.coordinator.classic.classic_groups import ClassicGroups
 from barnabas.coordinator.classic.group import ClassicGroup
 from barnabas.coordinator.consumer.consumer_groups import ConsumerGroups
 from barnabas.coordinator.consumer.group import ConsumerGroup
+from barnabas.coordinator.end_marker import EndMarker
 from barnabas.coordinator.environment import RequestContext, ShardEnvironment
 from barnabas.coordinator.group import CONSUMER
 from barnabas.coordinator.group_deletion import delete_groups
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from kio.schema.leave_group.v5.request import LeaveGroupRequest
     from kio.schema.offset_delete.v0.request import OffsetDeleteRequest
     from kio.schema.sync_group.v5.request import SyncGroupRequest
+    from kio.schema.txn_offset_commit.v5.request import TxnOffsetCommitRequest
 
 NO_PRODUCER_ID = -1
 
@@ -110,6 +112,11 @@ class GroupShard:
     def commit_offsets(self, context: RequestContext, body: OffsetCommitRequest) -> Outcome[Reply]:
         return self.offsets.commit(context, body)
 
+    def commit_transactional_offsets(
+        self, context: RequestContext, body: "TxnOffsetCommitRequest"
+    ) -> Outcome[Reply]:
+        return self.offsets.commit_transactional(context, body)
+
     def fetch_offsets(self, context: RequestContext, group: Any, require_stable: bool) -> Reply:
         """One group of OffsetFetch as it came: the version tells whether topics are named or numbered."""
         return self.offsets.fetch(context, group, require_stable)
@@ -144,13 +151,17 @@ class GroupShard:
 
     # --- records, and what happens to the shard ------------------------------------------------------------
 
-    def replay(self, record: GroupRecord | TopicCommit, *, producer_id: int = NO_PRODUCER_ID) -> None:
+    def replay(
+        self, record: GroupRecord | TopicCommit | EndMarker, *, producer_id: int = NO_PRODUCER_ID
+    ) -> None:
         if isinstance(record, TopicCommit):
             self.offsets.replay_topic(record)
         elif isinstance(record, OffsetCommit):
             self.offsets.replay(record, producer_id=producer_id)
         elif isinstance(record, ClassicGroupMetadata):
             self.classic.replay(record)
+        elif isinstance(record, EndMarker):
+            self.replay_end_marker(record.producer_id, record.is_commit)
         else:
             self.consumer.replay(record)
 

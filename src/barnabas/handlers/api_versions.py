@@ -1,8 +1,9 @@
 """ApiVersions (18), versions 0 to 4: what this broker serves, read from the table that dispatches.
 
 KIP-511: a version the broker does not know is answered in version 0 with UNSUPPORTED_VERSION, and client
-software names are checked. Features (KIP-584): `group.version` 1, the consumer protocol; a broker with an
-embedded store has no cluster-wide metadata version, and `transaction.version` joins when it is served.
+software names are checked. Features (KIP-584): `group.version` 1, the consumer protocol, and
+`transaction.version` 2, transactions whose every end raises the producer's epoch (KIP-890); a broker with an
+embedded store has no cluster-wide metadata version.
 """
 
 import re
@@ -12,7 +13,8 @@ from barnabas.handlers.context import Context, Request
 from barnabas.handlers.registry import API_VERSIONS, APIS
 from barnabas.wire import Reply
 
-_GROUPS = "group.version"
+_FEATURES = (("group.version", 1), ("transaction.version", 2))
+"""Names and levels: the highest that is known, and the one in force."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -25,13 +27,16 @@ def handle(context: Context, request: Request) -> Reply:
         ):
             return Reply(error_code=ErrorCode.invalid_request)
     # Clients from before version 4 cannot read a feature whose lowest level is 0 (KAFKA-17492).
-    supported = [Reply(name=_GROUPS, min_version=0, max_version=1)] if request.version >= 4 else []
+    knows_zero = request.version >= 4
+    supported = [Reply(name=name, min_version=0, max_version=level) for name, level in _FEATURES]
     return Reply(
         error_code=ErrorCode.none,
         api_keys=_keys(),
-        supported_features=supported,
+        supported_features=supported if knows_zero else [],
         finalized_features_epoch=0,
-        finalized_features=[Reply(name=_GROUPS, min_version_level=1, max_version_level=1)],
+        finalized_features=[
+            Reply(name=name, min_version_level=level, max_version_level=level) for name, level in _FEATURES
+        ],
     )
 
 

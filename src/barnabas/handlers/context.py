@@ -19,6 +19,7 @@ from barnabas.storage.logs import Logs
 
 if TYPE_CHECKING:
     from barnabas.coordinator.group_coordinator import GroupCoordinator
+    from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,6 +37,12 @@ class GroupHost(Protocol):
     def get(self) -> "GroupCoordinator": ...
 
 
+class TransactionHost(Protocol):
+    """The same for the transaction coordinator."""
+
+    def get(self) -> "TransactionCoordinator": ...
+
+
 @dataclass(slots=True)
 class Context:
     """Built once by the broker. Handlers read it; only the broker replaces `config` (dynamic changes)."""
@@ -51,6 +58,7 @@ class Context:
     fetch_sessions: FetchSessions
     store: StoreThread
     group_host: GroupHost
+    transaction_host: TransactionHost
     executor: Executor
     """For work that may block: cold reads, directory sizes."""
 
@@ -61,6 +69,10 @@ class Context:
     @property
     def groups(self) -> "GroupCoordinator":
         return self.group_host.get()
+
+    @property
+    def transactions(self) -> "TransactionCoordinator":
+        return self.transaction_host.get()
 
 
 class Request(NamedTuple):

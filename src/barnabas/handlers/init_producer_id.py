@@ -1,48 +1,62 @@
-"""InitProducerId (22), versions 0 to 5: a producer id for an idempotent producer (KIP-98).
+"""InitProducerId (22), versions 0 to 5: a producer id, for idempotence or for transactions (KIP-98).
 
-Without a transactional id every request gets a new id with epoch 0. The id and epoch that a producer brings
-along to have its epoch raised (KIP-360) come both or not at all, else INVALID_REQUEST; as in Kafka, a
+Without a transactional id every request gets a new id with epoch 0. With one, its coordinator gives the id
+that belongs to it with a raised epoch, which fences whoever used it before; a transaction that is still open
+is aborted first, and the client asks again after CONCURRENT_TRANSACTIONS. The id and epoch that a producer
+brings along to have its epoch raised (KIP-360) come both or not at all, else INVALID_REQUEST; as in Kafka, a
 producer without transactions gets a new id then too.
 
-Deviation: there is no transaction coordinator, so a transactional id is
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED: no client retries it. librdkafka and kafka-python take it as fatal,
-the Java client and aiokafka raise it from the start of transactions, while librdkafka asks again for ever
-after codes it does not list. Kafka says the same where two-phase commit is switched off. An empty
-transactional id is INVALID_REQUEST.
+Clients below version 4 do not know PRODUCER_FENCED and are told INVALID_PRODUCER_EPOCH (KIP-588). Version 6
+(two-phase commit, KIP-939) is not stable in Kafka 4.3 and served by neither.
 """
 
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from barnabas.base.errors import ErrorCode, error_of
+from barnabas.base.deferred import Deferred
+from barnabas.base.errors import ErrorCode
 from barnabas.handlers.context import Context, Request
+from barnabas.handlers.fresh_producer_ids import with_fresh_id
+from barnabas.handlers.transaction_requests import code_for, milliseconds
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.init_producer_id.v5.request import InitProducerIdRequest
 
 _NONE = -1
+_FENCED_SINCE = 4
 
 
-def handle(context: Context, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
+def handle(context: Context, request: Request) -> Reply | Deferred[Reply] | Coroutine[Any, Any, Reply]:
     body: InitProducerIdRequest = request.body
     if (body.producer_id == _NONE) != (body.producer_epoch == _NONE) or body.transactional_id == "":
         return _refused(ErrorCode.invalid_request)
-    if body.transactional_id is not None:
-        return _refused(ErrorCode.transactional_id_authorization_failed)
-    producer_id = context.producer_ids.next_if_ready()
-    return _from_next_block(context) if producer_id is None else _granted(producer_id)
+    if body.transactional_id is None:
+        return with_fresh_id(context, _granted, _refused)
+    return with_fresh_id(context, lambda fresh_id: _transactional(context, request, fresh_id), _refused)
 
 
-async def _from_next_block(context: Context) -> Reply:
-    try:
-        return _granted(await context.store.run(context.producer_ids.next_producer_id))
-    except Exception as error:  # noqa: BLE001  whatever the store says, the client is told
-        return _refused(error_of(error)[0])
+def _transactional(context: Context, request: Request, fresh_id: int) -> Deferred[Reply]:
+    from barnabas.coordinator.transactions.requests import InitProducerId  # idempotent producers need it not
+
+    body: InitProducerIdRequest = request.body
+    asked = InitProducerId(
+        body.transactional_id or "",
+        milliseconds(body.transaction_timeout),
+        body.producer_id,
+        body.producer_epoch,
+    )
+    answer = context.transactions.write(
+        asked.transactional_id, lambda shard: shard.init_producer_id(asked, fresh_id)
+    )
+    return answer.map(
+        lambda result: _granted(result.producer_id, result.producer_epoch),
+        lambda error: _refused(code_for(request, error, _FENCED_SINCE)),
+    )
 
 
-def _granted(producer_id: int) -> Reply:
-    return Reply(error_code=ErrorCode.none, producer_id=producer_id, producer_epoch=0)
+def _granted(producer_id: int, producer_epoch: int = 0) -> Reply:
+    return Reply(error_code=ErrorCode.none, producer_id=producer_id, producer_epoch=producer_epoch)
 
 
 def _refused(code: ErrorCode) -> Reply:

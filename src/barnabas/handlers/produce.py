@@ -9,19 +9,22 @@ the leader's log has the batch, acks=all when every in-sync replica has it. Wher
 Internal topics are INVALID_TOPIC_EXCEPTION: what a coordinator replays after a restart is what it wrote.
 Kafka lets a client through that calls itself `__admin_client`; here nobody is.
 
-Deviation: transactional batches are refused with INVALID_TXN_STATE, as there is no transaction
-coordinator that could have begun them.
+Transactions (KIP-98, KIP-890): the first batch of one in a partition waits for its coordinator's consent
+(`handlers.transaction_verification`), which is usually there at once; until it is, later requests of the
+connection wait too, so that a producer's batches stay in order. Transactional records in a request without a
+transactional id are TRANSACTIONAL_ID_AUTHORIZATION_FAILED, those of two producers
+INVALID_PRODUCER_ID_MAPPING, for every partition of the request.
 """
 
 import asyncio
 import logging
 
+from barnabas.base.deferred import Deferred
 from barnabas.base.errors import (
     ErrorCode,
     InvalidRecord,
     InvalidRequiredAcks,
     InvalidTopic,
-    InvalidTxnState,
     KafkaError,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -29,16 +32,17 @@ from barnabas.base.errors import (
 )
 from barnabas.handlers.auto_creation import create_missing, may_create
 from barnabas.handlers.context import Context
-from barnabas.handlers.leader_hints import endpoints_for, hint_for
+from barnabas.handlers.leader_hints import hint_for
+from barnabas.handlers.produce_acknowledgement import Acknowledgement, encode_answer
 from barnabas.handlers.repeated_produce import Repetitions
-from barnabas.network.connection import Connection, Peer
+from barnabas.handlers.transaction_verification import Verification, has_transactional
+from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import HostedTopic
 from barnabas.storage.append_info import AppendInfo
 from barnabas.wire.header import RequestHeader
 from barnabas.wire.produce import (
-    FIRST_WITH_LEADER_HINTS,
     FIRST_WITH_TOPIC_IDS,
     FIRST_WITH_ZSTD,
     PartitionRecords,
@@ -46,14 +50,11 @@ from barnabas.wire.produce import (
     ProduceRequest,
     TopicRecords,
     TopicResult,
-    encode_produce_response,
     parse_produce,
 )
 
 logger = logging.getLogger("requests")
 
-_ATTRIBUTES_LOW_BYTE = 22
-_TRANSACTIONAL = 0x10
 _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
@@ -62,21 +63,21 @@ def handle_frame(
 ) -> Parts | Pending | None:
     version = header.version
     request = parse_produce(version, frame, position)
-    hosted: list[HostedTopic | None]
-    if version >= FIRST_WITH_TOPIC_IDS:
-        hosted = [context.partitions.topic_by_id(topic.topic_id) for topic in request.topics]
-    else:
-        hosted = [context.partitions.topic(topic.name) for topic in request.topics]
-        if None in hosted:
-            missing = [
-                topic.name for topic, found in zip(request.topics, hosted, strict=True) if found is None
-            ]
-            if any(may_create(context, name) for name in missing):
-                return _create_and_append(context, connection, header, request, missing)
+    hosted = _find_hosted(context, version, request)
+    if None in hosted and version < FIRST_WITH_TOPIC_IDS:
+        missing = [topic.name for topic, found in zip(request.topics, hosted, strict=True) if found is None]
+        if any(may_create(context, name) for name in missing):
+            return _create_and_append(context, connection, header, request, missing)
     result = _append(context, connection, header, request, hosted)
     if result is not None and len(hosted) == 1 and len(request.topics[0].partitions) == 1:
         _remember(context, connection, header, request, hosted[0], frame)
     return result
+
+
+def _find_hosted(context: Context, version: int, request: ProduceRequest) -> list[HostedTopic | None]:
+    if version >= FIRST_WITH_TOPIC_IDS:
+        return [context.partitions.topic_by_id(topic.topic_id) for topic in request.topics]
+    return [context.partitions.topic(topic.name) for topic in request.topics]
 
 
 def _append(
@@ -86,7 +87,19 @@ def _append(
     request: ProduceRequest,
     hosted: list[HostedTopic | None],
 ) -> Parts | Pending | None:
-    append = _Append(header.version, request.acks)
+    if has_transactional(request.topics):
+        return _verify_and_append(context, connection, header, request, hosted)
+    return _append_all(context, connection, header, request, hosted, _Append(header.version, request.acks))
+
+
+def _append_all(
+    context: Context,
+    connection: Connection,
+    header: RequestHeader,
+    request: ProduceRequest,
+    hosted: list[HostedTopic | None],
+    append: "_Append",
+) -> Parts | Pending | None:
     results = [
         TopicResult(name, topic_id, [append.to_partition(found, *each) for each in partitions])
         for (name, topic_id, partitions), found in zip(request.topics, hosted, strict=True)
@@ -97,9 +110,9 @@ def _append(
         return None
     if append.waiting:
         waiting, has_failed = append.waiting, append.failed is not None
-        acknowledgement = _Acknowledgement(context, connection.peer, header, results, waiting, has_failed)
+        acknowledgement = Acknowledgement(context, connection.peer, header, results, waiting, has_failed)
         return acknowledgement.start(request.timeout_ms)
-    return [_encode(context, header, results, append.failed is not None, connection.peer)]
+    return [encode_answer(context, header, results, append.failed is not None, connection.peer)]
 
 
 def _remember(
@@ -145,21 +158,10 @@ class _Shortcut:
             return [repeated.answer(info)]
         peer, waiting = self._connection.peer, [(repeated.partition, info)]
         results = [repeated.result(info)]
-        acknowledgement = _Acknowledgement(
+        acknowledgement = Acknowledgement(
             self._context, peer, repeated.header, results, waiting, has_failed=False
         )
         return acknowledgement.start(repeated.timeout_ms)
-
-
-def _encode(
-    context: Context, header: RequestHeader, results: list[TopicResult], has_failed: bool, peer: Peer
-) -> bytes:
-    if not has_failed or header.version < FIRST_WITH_LEADER_HINTS:
-        return encode_produce_response(header.version, header.correlation_id, results)
-    hints = [each.leader for topic in results for each in topic.partitions if each.leader is not None]
-    return encode_produce_response(
-        header.version, header.correlation_id, results, endpoints=endpoints_for(context, hints, peer)
-    )
 
 
 class _Append:
@@ -182,8 +184,6 @@ class _Append:
             partition = self._find(hosted, number)
             if records is None:
                 raise InvalidRecord("a partition without records")
-            if len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL:
-                raise InvalidTxnState("transactions are not served by this broker")
             info = partition.append(records, self._acks, allow_zstd=self._allow_zstd)
             if self._acks and partition.must_wait(info):
                 self.waiting.append((partition, info))
@@ -217,86 +217,62 @@ class _Append:
         return PartitionResult(number, code, -1, -1, start, record_errors, message, leader)
 
 
-class _Acknowledgement:
-    """A response that waits for disks or replicas, until the producer's timeout."""
+class _VerifiedAppend(_Append):
+    """The same for a request with transactional records, once their transaction is verified."""
 
-    def __init__(
-        self,
-        context: Context,
-        peer: Peer,
-        header: RequestHeader,
-        results: list[TopicResult],
-        waiting: list[tuple[Partition, AppendInfo]],
-        has_failed: bool,
-    ) -> None:
-        # Later batches of the same connection need not wait for this one's acknowledgement.
-        self._pending: Pending = Pending(holds_back=False, cancel=self._forget)
-        self._context: Context = context
-        self._peer: Peer = peer
-        self._header: RequestHeader = header
-        self._results: list[TopicResult] = results
-        self._has_failed: bool = has_failed
-        self._waiting: list[tuple[Partition, AppendInfo]] = waiting
-        self._left: dict[tuple[str, int], Partition] = {each.topic_partition: each for each, _ in waiting}
-        self._timer: asyncio.TimerHandle | None = None
+    __slots__ = ("_verification",)
 
-    def start(self, timeout_ms: int) -> Pending:
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(timeout_ms / 1000, self._on_timeout)
-        for partition, info in self._waiting:
-            partition.when_acknowledged(info, _Waiting(self, partition))
-        return self._pending
+    def __init__(self, version: int, acks: int, verification: Verification) -> None:
+        super().__init__(version, acks)
+        self._verification: Verification = verification
 
-    def on_partition(self, partition: Partition, error: KafkaError | None) -> None:
-        if self._left.pop(partition.topic_partition, None) is None:
+    def to_partition(
+        self, hosted: HostedTopic | None, number: int, records: bytes | memoryview | None
+    ) -> PartitionResult:
+        if self._verification.refusal is not None:
+            return self._failure(number, None, self._verification.refusal)
+        try:
+            self._verification.check(self._find(hosted, number), records)
+        except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
+            return self._failure(number, None, error)
+        return super().to_partition(hosted, number, records)
+
+
+def _verify_and_append(
+    context: Context,
+    connection: Connection,
+    header: RequestHeader,
+    request: ProduceRequest,
+    hosted: list[HostedTopic | None],
+) -> Parts | Pending | None:
+    """Append in this turn of the loop if the coordinator answers in it; else later, what was copied."""
+    verification = Verification(context, header.version, request, hosted)
+    append = _VerifiedAppend(header.version, request.acks, verification)
+    verified = verification.start()
+    if verified.is_done:
+        return _append_all(context, connection, header, request, hosted, append)
+    kept = request._replace(topics=[_copied(topic) for topic in request.topics])
+    pending = Pending(cancel=verification.cancel)
+
+    def finish() -> None:
+        if connection.is_closed:
             return
-        if error is not None:
-            self._replace(partition, error.code)
-        if not self._left:
-            self._finish()
+        try:
+            # Looked up again: what was hosted may be gone, and its log with it.
+            found = _find_hosted(context, header.version, kept)
+            _pass_on(_append_all(context, connection, header, kept, found, append), pending)
+        except Exception:
+            logger.exception("A Produce of %r failed in a way nobody foresaw", connection)
+            connection.close("internal error", is_fault=True)
 
-    def _on_timeout(self) -> None:
-        for partition in list(self._left.values()):
-            self._replace(partition, ErrorCode.request_timed_out)
-        self._left.clear()
-        self._finish()
+    loop = asyncio.get_running_loop()
 
-    def _replace(self, partition: Partition, code: ErrorCode) -> None:
-        self._has_failed = True
-        name, number = partition.topic_partition
-        for topic in self._results:
-            if topic.name != name and topic.topic_id != partition.topic_id:
-                continue
-            for index, result in enumerate(topic.partitions):
-                if result.partition == number:
-                    topic.partitions[index] = PartitionResult(number, code)
+    def on_verified(_: "Deferred[None]") -> None:
+        # Not at once: who gives the answer may be in the middle of something. The guards cover the gap.
+        loop.call_soon(finish)
 
-    def _finish(self) -> None:
-        self._stop_timer()
-        self._pending.complete(
-            [_encode(self._context, self._header, self._results, self._has_failed, self._peer)]
-        )
-
-    def _forget(self) -> None:
-        self._stop_timer()
-        self._left.clear()
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-
-class _Waiting:
-    """One partition's part of an acknowledgement."""
-
-    __slots__ = ("_acknowledgement", "_partition")
-
-    def __init__(self, acknowledgement: _Acknowledgement, partition: Partition) -> None:
-        self._acknowledgement: _Acknowledgement = acknowledgement
-        self._partition: Partition = partition
-
-    def __call__(self, error: KafkaError | None) -> None:
-        self._acknowledgement.on_partition(self._partition, error)
+    verified.when_done(on_verified)
+    return pending
 
 
 def _create_and_append(
@@ -318,13 +294,8 @@ def _create_and_append(
             connection.close("internal error", is_fault=True)
         if connection.is_closed:
             return
-        hosted = [context.partitions.topic(topic.name) for topic in kept.topics]
-        result = _append(context, connection, header, kept, hosted)
-        if isinstance(result, Pending):
-            inner = result
-            inner.when_complete(lambda: pending.complete(inner.parts))
-        else:
-            pending.complete(result or [])
+        hosted = _find_hosted(context, header.version, kept)
+        _pass_on(_append(context, connection, header, kept, hosted), pending)
 
     task = asyncio.get_running_loop().create_task(create_then_append())
     _creating.add(task)
@@ -333,6 +304,24 @@ def _create_and_append(
 
 
 _creating: set[asyncio.Task[None]] = set()
+
+
+def _pass_on(result: Parts | Pending | None, pending: Pending) -> None:
+    """Make `result` the answer of a request that had to wait before its records could be appended."""
+    if not isinstance(result, Pending):
+        pending.complete(result or [])
+        return
+    inner = result
+
+    def on_change() -> None:
+        if inner.is_done:
+            pending.complete(inner.parts)
+        elif not inner.holds_back:
+            pending.release()  # appended: later batches need not wait for the acknowledgement
+
+    pending.on_cancel(inner.cancel)
+    inner.when_complete(on_change)
+    on_change()
 
 
 def _copied(topic: TopicRecords) -> TopicRecords:

@@ -6,7 +6,8 @@ went the long way, the bytes around its records are remembered with the partitio
 the same bytes goes straight to `Partition.append`, and its answer is the remembered one with other numbers.
 Measured: 10 microseconds instead of 27.
 
-Whatever is unusual, an error, tags, another shape, is left to the long way, which decides from the beginning.
+Whatever is unusual, an error, tags, another shape, the first batch of a transaction, is left to the long way,
+which decides from the beginning.
 """
 
 import struct
@@ -34,6 +35,9 @@ _NO_TAGS = b"\x00\x00\x00"
 """Of the partition, of the topic and of the request."""
 _ATTRIBUTES_LOW_BYTE = 22
 _TRANSACTIONAL = 0x10
+_PRODUCER = struct.Struct(">qh")
+_PRODUCER_OFFSET = 43
+"""Of producer id and epoch in a batch."""
 _FIRST_WITH_LOG_START = 5
 _MOST_ENDS = 4
 _MOST_PREFIXES = 1024
@@ -111,6 +115,7 @@ class RepeatedProduce:
         "_answer",
         "_correlation_id",
         "_has_log_start",
+        "_has_transactional_id",
         "_is_flexible",
         "_layout",
         "_prefix_end",
@@ -129,6 +134,7 @@ class RepeatedProduce:
         self._version: int = version
         self._acks: int = request.acks
         self._allow_zstd: bool = version >= FIRST_WITH_ZSTD
+        self._has_transactional_id: bool = request.transactional_id is not None
         self._is_flexible: bool = version >= FIRST_FLEXIBLE
         self._start: bytes = bytes(frame[:4])
         self._prefix_end: int = prefix_end
@@ -171,10 +177,22 @@ class RepeatedProduce:
                     return None
         except (IndexError, struct.error, KafkaError):
             return None
-        if end - at <= _ATTRIBUTES_LOW_BYTE or frame[at + _ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL:
+        if end - at <= _ATTRIBUTES_LOW_BYTE:
+            return None
+        if frame[at + _ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL and not self._is_ongoing(frame[at:end]):
             return None
         (self._correlation_id,) = _INT32.unpack_from(frame, 4)
         return frame[at:end]
+
+    def _is_ongoing(self, records: memoryview) -> bool:
+        """Whether the batch's transaction is open in the partition: only then nobody has to be asked."""
+        if not self._has_transactional_id or len(records) < _PRODUCER_OFFSET + _PRODUCER.size:
+            return False
+        try:
+            producers = self.partition.log.producers
+        except KafkaError:
+            return False
+        return producers.has_ongoing(*_PRODUCER.unpack_from(records, _PRODUCER_OFFSET))
 
     def append(self, records: memoryview) -> AppendInfo:
         return self.partition.append(records, self._acks, allow_zstd=self._allow_zstd)

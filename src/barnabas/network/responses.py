@@ -18,7 +18,8 @@ class Pending:
     """A response that is not there yet.
 
     `holds_back`: later requests of the same connection wait for it (everything but Produce, whose
-    appends must not wait for the acknowledgement of earlier ones).
+    appends must not wait for the acknowledgement of earlier ones). `release` ends that before the answer is
+    there; then too `when_complete`'s callback runs, and finds that it is not done.
     """
 
     __slots__ = ("_cancel", "_on_complete", "holds_back", "is_done", "parts")
@@ -38,6 +39,13 @@ class Pending:
         self.is_done = True
         if self._on_complete is not None:
             self._on_complete()
+
+    def release(self) -> None:
+        """Later requests need not wait any more; the answer still comes first."""
+        if not self.is_done and self.holds_back:
+            self.holds_back = False
+            if self._on_complete is not None:
+                self._on_complete()
 
     def when_complete(self, callback: Callable[[], None]) -> None:
         self._on_complete = callback

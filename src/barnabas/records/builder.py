@@ -5,7 +5,6 @@ are signed varints, record attributes are zero.
 """
 
 from collections.abc import Iterable, Sequence
-from struct import Struct
 
 from crc32c import crc32c
 
@@ -34,11 +33,6 @@ from barnabas.records.compression import NONE, compress
 from barnabas.records.record import Record, RecordHeaders, max_timestamp_of
 from barnabas.records.varint import encode_varint
 
-ABORT = 0
-COMMIT = 1
-
-_CONTROL_KEY = Struct(">hh")
-_END_TXN_VALUE = Struct(">hi")
 _NULL = encode_varint(-1)
 
 
@@ -157,27 +151,3 @@ def _encode_headers(headers: RecordHeaders) -> bytes:
         parts += (encode_varint(len(raw)), raw)
         parts += (_NULL,) if value is None else (encode_varint(len(value)), value)
     return b"".join(parts)
-
-
-def build_control_batch(
-    *,
-    commit: bool,
-    producer_id: int,
-    producer_epoch: int,
-    timestamp: int,
-    coordinator_epoch: int = 0,
-    base_offset: int = 0,
-    leader_epoch: int = NO_LEADER_EPOCH,
-) -> bytes:
-    """The marker that ends a transaction: key (version 0, type), value (version 0, coordinator epoch)."""
-    key = _CONTROL_KEY.pack(0, COMMIT if commit else ABORT)
-    value = _END_TXN_VALUE.pack(0, coordinator_epoch)
-    return build_batch(
-        [Record(base_offset, timestamp, key, value)],
-        base_offset=base_offset,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        leader_epoch=leader_epoch,
-        transactional=True,
-        control=True,
-    )

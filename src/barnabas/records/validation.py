@@ -11,6 +11,7 @@ Deviations from Apache Kafka 4.3, which walks through every record of every batc
   producer that packs nonsense under a valid CRC hands it to its own consumers;
 - a batch longer than its buffer is a corrupt message, where Kafka sees no batch at all (INVALID_RECORD), and
   anything behind the batch is INVALID_RECORD, where Kafka drops a partial second batch;
+- a transactional batch without a producer id is INVALID_RECORD, where Kafka stores it in no transaction;
 - a codec id that does not exist is UNSUPPORTED_COMPRESSION_TYPE, where Kafka has an unknown server error;
 - a batch may unpack to `unpacked_limit` bytes at most (MESSAGE_TOO_LARGE).
 """
@@ -39,6 +40,7 @@ from barnabas.records.batch import (
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_MASK,
     BatchHeader,
     Buffer,
 )
@@ -57,6 +59,7 @@ from barnabas.records.record import Record, decode_payload, max_timestamp_of, un
 
 _MAX_INT64 = (1 << 63) - 1
 _KEEP_CODEC = -1
+_NOT_PLAIN = CONTROL_MASK | TRANSACTIONAL_MASK
 
 _unpack_header = HEADER.unpack_from
 _new_tuple = tuple.__new__
@@ -160,7 +163,7 @@ def validate_produced(
         count <= 0
         or last_delta != count - 1
         or base
-        or attributes & CONTROL_MASK
+        or (attributes & _NOT_PLAIN and (attributes & CONTROL_MASK or pid <= NO_PRODUCER_ID))
         or (pid > NO_PRODUCER_ID and sequence < 0)
     ):
         raise _bad_header(header)
@@ -301,6 +304,8 @@ def _bad_header(header: BatchHeader) -> InvalidRecord:
         return InvalidRecord(f"the base offset of a produced batch is 0, not {header.base_offset}")
     if header.is_control:
         return InvalidRecord("control records are not a client's to write")
+    if header.is_transactional and not header.has_producer_id:
+        return InvalidRecord("a transactional batch has a producer id")
     return InvalidRecord(f"producer {header.producer_id} sent sequence {header.base_sequence}")
 
 

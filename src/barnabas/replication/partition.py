@@ -143,8 +143,12 @@ class Partition:
         *,
         allow_zstd: bool = True,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int = 0,
     ) -> AppendInfo:
-        """Append as leader. `when_acknowledged` says when the producer may be told."""
+        """Append as leader. `when_acknowledged` says when the producer may be told.
+
+        `transaction_version` says by which rules the epoch of a marker is checked (KIP-890).
+        """
         if self.leader_id != self._broker_id:
             self.check_leader()
         log = self.log
@@ -154,7 +158,13 @@ class Partition:
                 f"{self.topic_partition} has {len(self.isr)} replicas in sync, "
                 f"min.insync.replicas asks for {log.config.min_insync_replicas}"
             )
-        info = log.append_as_leader(records, self.leader_epoch, origin=origin, allow_zstd=allow_zstd)
+        info = log.append_as_leader(
+            records,
+            self.leader_epoch,
+            origin=origin,
+            allow_zstd=allow_zstd,
+            transaction_version=transaction_version,
+        )
         if info.duplicate:
             return info
         if _must_flush(log):

@@ -3,7 +3,8 @@
 `check` refuses what must not be appended and finds repetitions, without changing anything; `apply` records
 a batch that was appended, live, on a follower and in recovery alike. Open transactions hold back the last
 stable offset from their first offset on; a completed one does so until the high watermark has passed its
-marker.
+marker. A client may begin one only with the coordinator's consent: `begin_verification` before it is asked,
+`check_verified` right before the append.
 
 Rules as in Kafka: an unknown producer may start at any sequence (its state may have expired); a new epoch
 starts at 0; within an epoch sequences follow each other.
@@ -13,29 +14,23 @@ from dataclasses import dataclass
 from struct import Struct, error
 
 from barnabas.base.errors import (
-    ErrorCode,
     InvalidProducerEpoch,
     InvalidRecord,
     InvalidTxnState,
-    KafkaError,
     OutOfOrderSequence,
+    TransactionCoordinatorFenced,
 )
 from barnabas.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, BatchHeader, Buffer
 from barnabas.records.record import decode_records
 from barnabas.storage.append_info import AppendOrigin
 from barnabas.storage.producer_entry import NO_EPOCH, NO_OFFSET, BatchMetadata, ProducerEntry, follows
+from barnabas.storage.transaction_guards import Guard, TransactionGuards
 
 DEFAULT_EXPIRATION_MS = 86_400_000
 _MARKER_KEY = Struct(">hh")
 _MARKER_VALUE = Struct(">hi")
 _ABORT, _COMMIT = 0, 1
 _CLIENT = AppendOrigin.CLIENT
-
-
-class TransactionCoordinatorFenced(KafkaError):
-    """A marker of a coordinator that has been replaced."""
-
-    code = ErrorCode.transaction_coordinator_fenced
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +71,7 @@ class ProducerStates:
         self.end_offset: int = 0
         """The state is that of the log up to here."""
         self.first_unstable_offset: int | None = None
+        self.guards: TransactionGuards = TransactionGuards()
         self._ongoing: dict[int, int] = {}
         """First offset of each open transaction -> producer id."""
         self._unreplicated: dict[int, int] = {}
@@ -86,6 +82,45 @@ class ProducerStates:
         return not self.entries and not self._unreplicated
 
     # ---- before an append
+
+    def has_ongoing(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transaction of just this epoch is open here, so that its next batch needs no consent."""
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.txn_first_offset != NO_OFFSET and entry.epoch == epoch
+
+    def begin_verification(self, header: BatchHeader, *, adds_partition: bool, now_ms: int) -> Guard | None:
+        """Before the coordinator is asked about a transactional batch: its guard, None if nobody need be."""
+        self._check_epoch(header)
+        if self.has_ongoing(header.producer_id, header.producer_epoch):
+            return None
+        return self.guards.take(header, adds_partition=adds_partition, now_ms=now_ms)
+
+    def check_verified(self, header: BatchHeader, guard: Guard | None, *, is_required: bool = True) -> None:
+        """Right before a transactional batch is appended: raise if its transaction is not open any more.
+
+        `guard` is what `begin_verification` gave, None for a batch that needed none. Without verification
+        (`is_required`) only the order of the batches is looked after.
+        """
+        producer_id = header.producer_id
+        entry = self.entries.get(producer_id)
+        if self.has_ongoing(producer_id, header.producer_epoch):
+            return
+        if entry is not None and entry.find_duplicate(header) is not None:
+            return  # stored already: `check` answers with where
+        self._check_epoch(header)
+        current = self.guards.get(producer_id)
+        if is_required and (guard is None or current is not guard):
+            raise InvalidTxnState(f"producer {producer_id} has no ongoing transaction in this partition")
+        if current is not None:
+            current.check_sequence(header, is_first=entry is None or not entry.batches)
+
+    def _check_epoch(self, header: BatchHeader) -> None:
+        entry = self.entries.get(header.producer_id)
+        if entry is not None and header.producer_epoch < entry.epoch:
+            raise InvalidProducerEpoch(
+                f"epoch {header.producer_epoch} of producer {entry.producer_id} is older than the last seen "
+                f"{entry.epoch}"
+            )
 
     def check(
         self,
@@ -159,6 +194,7 @@ class ProducerStates:
                 return None
             first_offset = entry.txn_first_offset
             entry.end_transaction(header.producer_epoch, marker.coordinator_epoch, marker.timestamp)
+            self.guards.on_marker(producer_id, header.producer_epoch)
             if first_offset == NO_OFFSET:
                 return None
             return CompletedTxn(producer_id, first_offset, base_offset, marker.is_abort)
@@ -166,10 +202,12 @@ class ProducerStates:
         entry.add_batch(
             header.producer_epoch, header.last_sequence, base_offset + delta, delta, header.max_timestamp
         )
-        if attributes & TRANSACTIONAL_MASK and entry.txn_first_offset == NO_OFFSET:
-            entry.txn_first_offset = base_offset
-            self._ongoing[base_offset] = producer_id
-            self._update_first_unstable()
+        if attributes & TRANSACTIONAL_MASK:
+            self.guards.on_batch(producer_id)
+            if entry.txn_first_offset == NO_OFFSET:
+                entry.txn_first_offset = base_offset
+                self._ongoing[base_offset] = producer_id
+                self._update_first_unstable()
         return None
 
     def last_stable_offset_after(self, txn: CompletedTxn) -> int:
@@ -197,12 +235,14 @@ class ProducerStates:
         gone = [key for key, entry in self.entries.items() if entry.is_expired(now_ms, self.expiration_ms)]
         for producer_id in gone:
             del self.entries[producer_id]
+        self.guards.expire(now_ms, self.expiration_ms)
         return len(gone)
 
     def clear(self, end_offset: int) -> None:
         self.entries.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self.guards.clear()
         self.end_offset = end_offset
         self.first_unstable_offset = None
 

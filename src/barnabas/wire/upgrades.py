@@ -11,6 +11,29 @@ FIND_COORDINATOR = 10
 JOIN_GROUP = 11
 LEAVE_GROUP = 13
 DELETE_TOPICS = 20
+ADD_PARTITIONS_TO_TXN = 24
+
+
+def _add_partitions_to_txn(raw: Any) -> dict[str, Any]:
+    """Versions 0-3 name one transaction; version 4 several (KIP-890)."""
+    if hasattr(raw, "transactions"):
+        return {}
+    from kio.schema.add_partitions_to_txn.v5.request import (
+        AddPartitionsToTxnTopic,
+        AddPartitionsToTxnTransaction,
+    )
+
+    topics = tuple(
+        AddPartitionsToTxnTopic(name=topic.name, partitions=topic.partitions)
+        for topic in raw.v3_and_below_topics
+    )
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=raw.v3_and_below_transactional_id,
+        producer_id=raw.v3_and_below_producer_id,
+        producer_epoch=raw.v3_and_below_producer_epoch,
+        topics=topics,
+    )
+    return {"transactions": (transaction,)}
 
 
 def _delete_topics(raw: Any) -> dict[str, Any]:
@@ -46,4 +69,5 @@ UPGRADES: dict[int, Callable[[Any], dict[str, Any]]] = {
     JOIN_GROUP: _join_group,
     LEAVE_GROUP: _leave_group,
     DELETE_TOPICS: _delete_topics,
+    ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
 }

@@ -61,6 +61,24 @@ def pairs_of_members(first: str, second: str, *pairs: tuple[str, str]) -> pytest
     return pytest.mark.parametrize((first, second), [_member(*pair) for pair in pairs])
 
 
+TRANSACTORS = ("confluent", "kafka-python", "aiokafka", "java")
+"""What can write in transactions: Java in version 2 (KIP-890), the others in version 1."""
+every_transactor = pytest.mark.parametrize("client", [_parameter(name) for name in TRANSACTORS])
+
+
+def transactors_with(parameter: str, *values: object) -> pytest.MarkDecorator:
+    """Each client with one of the values."""
+    pairs = zip(TRANSACTORS, values, strict=True)
+    return pytest.mark.parametrize(
+        ("client", parameter), [_member(name, more=(value,)) for name, value in pairs]
+    )
+
+
+readers_of_transactions = pytest.mark.parametrize(
+    ("writer", "reader"),
+    [_parameter(name, name) for name in TRANSACTORS]
+    + [_parameter(*pair) for pair in (("confluent", "java"), ("java", "kcat"), ("aiokafka", "confluent"))],
+)
 every_member = some_members(*MEMBERS)
 every_client = pytest.mark.parametrize("client", [_parameter(name) for name in NAMES])
 every_pair = pytest.mark.parametrize(

@@ -7,6 +7,7 @@ the documentation names.
 
 import functools
 import importlib.util
+import logging
 import os
 import re
 import time
@@ -21,8 +22,10 @@ from tests.integration.clients.drivers.group_client import GroupClient, GroupSet
 from tests.integration.clients.drivers.group_clients import open_group_client
 from tests.integration.clients.drivers.java import JavaMachine
 from tests.integration.clients.drivers.member import Member
+from tests.integration.clients.drivers.transaction_client import TransactionalProducer, TransactionSettings
+from tests.integration.clients.drivers.transaction_clients import open_transactional_producer
 from tests.integration.clients.group_requests import wait_for_coordinator
-from tests.integration.clients.jars import fetch_jars
+from tests.integration.clients.jars import compile_driver, fetch_jars
 from tests.integration.clients.messages import Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import list_offset
@@ -34,10 +37,13 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", r"(read|open)_text is deprecated", DeprecationWarning)
     if importlib.util.find_spec("kafka") is not None:
         importlib.import_module("kafka")
+# The errors that it logs hold the sockets of refused connections, and pytest keeps what is logged.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 OTHER_BROKER = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
 OpenDriver = Callable[..., Driver]
 OpenMember = Callable[..., Member]
+OpenTransactor = Callable[..., TransactionalProducer]
 QUICK_GROUPS: Mapping[str, object] = {
     # Members that die are missed soon, and what is heard with a heartbeat is heard at once. Whoever runs the
     # tests against another broker starts it with these, and one partition of __consumer_offsets.
@@ -49,6 +55,10 @@ QUICK_GROUPS: Mapping[str, object] = {
     "group.consumer.assignment.interval.ms": 0,
     "group.max.size": 12,
     "group.consumer.max.size": 12,
+}
+QUICK_TRANSACTIONS: Mapping[str, object] = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 100,
+    "log.cleaner.backoff.ms": 100,
 }
 
 
@@ -87,7 +97,7 @@ def kafka_broker_session() -> Iterator[Broker]:
     if OTHER_BROKER is not None:
         yield _OtherBroker(port=int(OTHER_BROKER.rpartition(":")[2])).start()
         return
-    with Broker(process=True, config=QUICK_GROUPS) as broker:
+    with Broker(process=True, config={**QUICK_GROUPS, **QUICK_TRANSACTIONS}) as broker:
         yield broker
 
 
@@ -97,8 +107,16 @@ def jars() -> Path:
 
 
 @pytest.fixture(scope="session")
-def java_machine(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaMachine]:
-    machine = JavaMachine(jars, tmp_path_factory.mktemp("classes"))
+def java_classes(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs in java/, compiled."""
+    classes = tmp_path_factory.mktemp("classes")
+    compile_driver(jars, classes)
+    return classes
+
+
+@pytest.fixture(scope="session")
+def java_machine(jars: Path, java_classes: Path) -> Iterator[JavaMachine]:
+    machine = JavaMachine(jars, java_classes)
     yield machine
     machine.close()
 
@@ -148,6 +166,45 @@ def open_member(request: pytest.FixtureRequest, kafka_broker: Broker, group: str
         member.ask_to_close()
     for member in members:
         member.close()
+
+
+@pytest.fixture
+def transactional_id(request: pytest.FixtureRequest) -> str:
+    """That no other test uses."""
+    words = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name).strip("-")
+    return f"{words[:60]}-{os.urandom(4).hex()}"
+
+
+@pytest.fixture
+def open_transactor(
+    request: pytest.FixtureRequest, kafka_broker: Broker, transactional_id: str
+) -> Iterator[OpenTransactor]:
+    """`open_transactor("java", timeout_ms=...)`: a producer that is ready to begin a transaction.
+
+    Keywords are those of TransactionSettings. It is abandoned after the test.
+    """
+    producers: list[TransactionalProducer] = []
+
+    def new(name: str, *, broker: Broker | None = None, **settings: Any) -> TransactionalProducer:
+        servers = (broker or kafka_broker).bootstrap_servers
+        settings.setdefault("id", transactional_id)
+        producers.append(_new_transactor(request, name, servers, TransactionSettings(**settings)))
+        producers[-1].init()
+        return producers[-1]
+
+    yield new
+    for producer in producers:
+        producer.abandon()
+
+
+def _new_transactor(
+    request: pytest.FixtureRequest, name: str, servers: str, settings: TransactionSettings
+) -> TransactionalProducer:
+    if name == "java":
+        from tests.integration.clients.drivers.transaction_java import JavaTransactions
+
+        return JavaTransactions(request.getfixturevalue("java_machine"), servers, settings)
+    return open_transactional_producer(name, servers, settings)
 
 
 def _group_client_opener(

@@ -17,6 +17,10 @@ _JARS = {
     f"org.apache.kafka:kafka-clients:{VERSION}": (
         "52501b7b47510c66f898871adaf6d2968ab7246561d44ced43643a8a587f0b36"
     ),
+    # Without rocksdbjni, 70 MB: the stores of the tests are in memory.
+    f"org.apache.kafka:kafka-streams:{VERSION}": (
+        "bd73f3805e116f711e8456ee89a8a5b43ff5dcf5a5bb865afae29deae89e7c4b"
+    ),
     f"org.apache.kafka:kafka-server-common:{VERSION}": (
         "d7c719f749579a399011f0df7414de8a78f10f074a6122caa550fdb141351575"
     ),

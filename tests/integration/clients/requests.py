@@ -81,7 +81,7 @@ def fetch_fields(topic: str, offsets: Sequence[tuple[int, int]], **options: Any)
         "max_wait": options.get("max_wait", 0),
         "min_bytes": options.get("min_bytes", 1),
         "max_bytes": options.get("max_bytes", 50 << 20),
-        "isolation_level": 0,
+        "isolation_level": options.get("isolation", 0),
         "session_id": options.get("session_id", 0),
         "session_epoch": options.get("session_epoch", -1),
         "topics": [{"topic": topic, "topic_id": number, "partitions": partitions}] if partitions else [],
@@ -103,10 +103,12 @@ def fetch(client: RawClient, topic: str, offset: int, *, partition: int = 0, **o
     return answer.responses[0].partitions[0]
 
 
-def list_offset(client: RawClient, topic: str, timestamp: int = LATEST, *, partition: int = 0) -> Any:
+def list_offset(
+    client: RawClient, topic: str, timestamp: int = LATEST, *, partition: int = 0, isolation: int = 0
+) -> Any:
     partitions = [{"partition_index": partition, "timestamp": timestamp}]
     topics = [{"name": topic, "partitions": partitions}]
-    answer = client.call("list_offsets", 7, replica_id=-1, isolation_level=0, topics=topics)
+    answer = client.call("list_offsets", 7, replica_id=-1, isolation_level=isolation, topics=topics)
     return answer.topics[0].partitions[0]
 
 

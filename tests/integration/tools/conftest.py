@@ -4,6 +4,7 @@ The brokers are started alike (node 1, the same settings), so that little has to
 compared. Tests that use Apache Kafka need no marker: the fixture says what they need.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -34,6 +35,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.needs("javac", "apache-kafka"))
 
 
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that is not there is not waited for; programs in a process of their own do wait."""
+    monkeypatch.setattr("barnabas.client.settings.PATIENCE", 0.0)
+
+
 @pytest.fixture(scope="session")
 def barnabas_broker() -> Iterator[Broker]:
     with Broker(process=True, config={"node.id": 1, **SETTINGS}) as broker:
@@ -52,6 +59,31 @@ def apache_broker(
 ) -> Iterator[BrokerProcess]:
     settings = "".join(f"{key}={value}\n" for key, value in SETTINGS.items())
     broker = apache_kafka.launch(tmp_path_factory.mktemp("apache-kafka"), settings)
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
+def other_apache_broker(
+    apache_kafka: ApacheKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrokerProcess]:
+    """Apache Kafka with what the first one lacks: an authorizer, that lets us do everything, and two disks.
+
+    The second disk is the directory `second` beside `log_dir`.
+    """
+    directory = tmp_path_factory.mktemp("other-apache-kafka")
+    second = directory / "second"
+    second.mkdir()
+    # A disk belongs to a broker once it is formatted: the same cluster and node, an id of its own.
+    meta = (apache_kafka.jars.parent / "formatted" / "meta.properties").read_text()
+    meta = re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAABAA", meta)
+    (second / "meta.properties").write_text(meta)
+    settings = (
+        f"log.dirs={directory / 'logs'},{second}\n"
+        "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
+        "super.users=User:ANONYMOUS\n"
+    )
+    broker = apache_kafka.launch(directory, settings)
     yield broker
     broker.stop()
 

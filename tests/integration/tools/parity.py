@@ -2,7 +2,8 @@
 
 Apache Kafka's tool on Apache Kafka's broker says what is right; where it does not take part, the next way in
 the order of `Way` does. All ways are run to the end before anything is compared, so that a failure names
-every way and step that differs.
+every way and step that differs. Two ways run at a time, never two with one broker or one kind of tools: ours
+run in the main thread (they have the process's standard streams), theirs, which mostly wait, beside them.
 """
 
 import difflib
@@ -10,6 +11,7 @@ import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,11 @@ from tests.integration.tools.scenario import Scenario, Step, Way
 from barnabas.testing.admin import Admin
 
 _PATIENCE: Final = 15.0
+_PAIRS: Final = (
+    (Way.THEIRS_AT_APACHE, Way.OURS_AT_BARNABAS),
+    (Way.THEIRS_AT_BARNABAS, Way.OURS_AT_APACHE),
+)
+"""What runs at the same time."""
 # One way that cannot be run (a program that is not there, one that hangs) says nothing of the others.
 _CANNOT_RUN: Final = (
     programs.UnknownProgram,
@@ -85,18 +92,31 @@ class Setup:
 
 def check_parity(scenario: Scenario, setups: Mapping[Way, Setup], directory: Path) -> None:
     """Every way prints what Apache Kafka's tool prints with Apache Kafka's broker; AssertionError if not."""
-    results: dict[Way, list[Ran]] = {}
-    problems: list[str] = []
-    for way in scenario.ways:
-        where = directory / way.value
-        where.mkdir()
-        try:
-            results[way] = play(scenario, setups[way], where)
-        except _CANNOT_RUN as error:
-            problems.append(f"{way.value} could not be run: {type(error).__name__}: {error}")
+    played: dict[Way, list[Ran] | str] = {}
+    with ThreadPoolExecutor(1) as beside:
+        for pair in _PAIRS:
+            theirs, ours = (way if way in scenario.ways else None for way in pair)
+            waiting = beside.submit(_attempt, scenario, theirs, setups, directory) if theirs else None
+            if ours is not None:
+                played[ours] = _attempt(scenario, ours, setups, directory)
+            if theirs is not None and waiting is not None:
+                played[theirs] = waiting.result()
+    found = {way: played[way] for way in scenario.ways}
+    results = {way: each for way, each in found.items() if not isinstance(each, str)}
+    problems = [each for each in found.values() if isinstance(each, str)]
     for number, step in enumerate(scenario.steps):
-        problems += _compare_all(step, {way: played[number] for way, played in results.items()})
+        problems += _compare_all(step, {way: steps[number] for way, steps in results.items()})
     _report(scenario, problems)
+
+
+def _attempt(scenario: Scenario, way: Way, setups: Mapping[Way, Setup], directory: Path) -> list[Ran] | str:
+    """What each step left behind, or why the way could not be run."""
+    where = directory / way.value
+    where.mkdir()
+    try:
+        return play(scenario, setups[way], where)
+    except _CANNOT_RUN as error:
+        return f"{way.value} could not be run: {type(error).__name__}: {error}"
 
 
 def _compare_all(step: Step, results: Mapping[Way, Ran]) -> list[str]:

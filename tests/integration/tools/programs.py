@@ -196,16 +196,30 @@ def start(
         running.close()
 
 
-def run_inside(program: str, *arguments: str, stdin: str = "", timeout: float = 60.0) -> Ran:
-    """Call a console script's entry point here, with its own standard streams."""
+def run_inside(
+    program: str, *arguments: str, stdin: str = "", timeout: float = 60.0, in_one: bool = False
+) -> Ran:
+    """Call a console script's entry point here, with its own standard streams (or both `in_one`)."""
     module, _, name = _target(program).partition(":")
     main: EntryPoint = getattr(importlib.import_module(module), name)
-    return call(main, program, arguments, stdin, timeout)
+    return call(main, program, arguments, stdin, timeout, in_one=in_one)
 
 
-def call(main: EntryPoint, program: str, arguments: Sequence[str], stdin: str, timeout: float) -> Ran:
-    """`main(arguments)` with captured streams; an exception is told as the interpreter would tell it."""
-    out, err = _Capture(), _Capture()
+def call(
+    main: EntryPoint,
+    program: str,
+    arguments: Sequence[str],
+    stdin: str,
+    timeout: float,
+    *,
+    in_one: bool = False,
+) -> Ran:
+    """`main(arguments)` with captured streams; an exception is told as the interpreter would tell it.
+
+    With `in_one` both streams are one, `stdout`, as on a terminal.
+    """
+    out = _Capture()
+    err = out if in_one else _Capture()
     kept = sys.argv, sys.stdin
     sys.argv = [program, *arguments]
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
@@ -214,7 +228,7 @@ def call(main: EntryPoint, program: str, arguments: Sequence[str], stdin: str, t
             code = _code_of(main, arguments)
     finally:
         sys.argv, sys.stdin = kept
-    return Ran(out.text(), err.text(), code)
+    return Ran(out.text(), "" if in_one else err.text(), code)
 
 
 def _code_of(main: EntryPoint, arguments: Sequence[str]) -> int:

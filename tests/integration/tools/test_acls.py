@@ -1,11 +1,10 @@
 """kafka-acls and `barnabas acl`, most of it on Apache Kafka with an authorizer: our broker serves no ACLs."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from benchmarks.apache_kafka import ApacheKafka
 from benchmarks.processes import BrokerProcess
 from tests.integration.tools.apache_tools import ApacheTools
 from tests.integration.tools.parity import OurTools, Setup, TheirTools, check_parity
@@ -16,20 +15,10 @@ from tests.integration.tools.waiting import until
 
 from barnabas.testing import Broker
 
-_AUTHORIZER = (
-    "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
-    "super.users=User:ANONYMOUS\n"
-)
 
-
-@pytest.fixture(scope="module")
-def guarded_broker(
-    apache_kafka: ApacheKafka, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[BrokerProcess]:
-    """Apache Kafka with an authorizer that lets this client do everything."""
-    broker = apache_kafka.launch(tmp_path_factory.mktemp("guarded"), _AUTHORIZER)
-    yield broker
-    broker.stop()
+@pytest.fixture
+def guarded_broker(other_apache_broker: BrokerProcess) -> BrokerProcess:
+    return other_apache_broker
 
 
 @pytest.fixture

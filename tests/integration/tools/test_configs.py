@@ -166,7 +166,7 @@ def test_front_door_knows_a_broker_and_all_brokers(barnabas_broker: Broker) -> N
         (["list", "topic", "no-such-topic"], 1, "There is no topic no-such-topic"),
         (["set", "topic", "no-such-topic", "retention.ms=1"], 1, "no-such-topic"),
         (["get", "broker", "1", "no.such"], 1, "broker 1 has no no.such"),
-        (["set", "broker", "1", "no-equals-sign"], 2, "'no-equals-sign' is no setting: expected KEY=VALUE"),
+        (["set", "broker", "1", "no-equals-sign"], 2, "'no-equals-sign' is not KEY=VALUE"),
         (["list", "broker", "one"], 1, "'one' is no id of a broker"),
         (["list", "planet", "earth"], 2, "'planet' is not one of"),
         (["list", "topic", "t", "--client", "c"], 2, "--client is for users"),

@@ -116,6 +116,11 @@ def test_topics_by_a_regular_expression(barnabas_broker: Broker, letters: str, f
     assert ran.stdout == "a\nb\nc\n"
 
 
+def test_what_is_no_regular_expression_is_told(barnabas_broker: Broker) -> None:
+    ran = _consume(barnabas_broker, "--include", "[", "--timeout-ms", "100")
+    assert (ran.stdout, ran.stderr, ran.code) == ("", "[ is an invalid regex.\n", 1)
+
+
 @pytest.mark.parametrize("skips", [False, True])
 def test_a_record_of_another_type_is_an_error_or_skipped(
     barnabas_broker: Broker, letters: str, skips: bool

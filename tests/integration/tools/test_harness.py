@@ -194,12 +194,13 @@ def test_apache_kafkas_tools_exit_where_they_call_exit(apache_tools: ApacheTools
 def test_a_tool_of_apache_kafka_that_runs_on_is_stopped(
     apache_tools: ApacheTools, apache_broker: BrokerProcess
 ) -> None:
-    servers = ("--bootstrap-server", apache_broker.bootstrap_servers)
+    where = ("--bootstrap-server", apache_broker.bootstrap_servers, "--topic", "endless")
+    endless = ("kafka-console-consumer", *where, "--partition", "0")  # a group would take its time to be left
+    assert apache_tools.run("kafka-console-producer", *where, stdin="one\n").code == 0
     with pytest.raises(TimeoutError):
-        apache_tools.run("kafka-console-consumer", *servers, "--topic", "endless", timeout=0.5)
-    with apache_tools.start("kafka-console-consumer", *servers, "--topic", "endless") as running:
-        sent = apache_tools.run("kafka-console-producer", *servers, "--topic", "endless", stdin="one\n")
-        assert sent.code == 0
+        apache_tools.run(*endless, timeout=0.5)
+    with apache_tools.start(*endless) as running:
+        assert apache_tools.run("kafka-console-producer", *where, stdin="two\n").code == 0
         ran = running.interrupt()
     assert ran.code == 128 + signal.SIGINT
     assert "Processed a total of" in ran.stderr

@@ -124,7 +124,7 @@ def test_following_shows_what_comes(barnabas_broker: Broker, topic: str) -> None
         (["consume", "t", "-b", "127.0.0.1:1"], "barnabas: No broker answers (127.0.0.1:1"),
         (
             ["produce", "no such"],
-            "barnabas: The request attempted to perform an operation on an invalid topic.",
+            "barnabas: no such: The request attempted to perform an operation on an invalid topic.",
         ),
         (["produce", "t", "-H", "x"], "barnabas: --header x: expected NAME=VALUE"),
     ],

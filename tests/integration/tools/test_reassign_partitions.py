@@ -2,11 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.apache_kafka import ApacheKafka
 from benchmarks.processes import BrokerProcess
 from confluent_kafka import Producer
 from tests.integration.tools.programs import Ran, run, run_inside
@@ -116,18 +114,9 @@ def test_help_needs_no_broker() -> None:
 # --- Apache Kafka with two disks ---------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def two_disks(apache_kafka: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    directory = tmp_path_factory.mktemp("two-disks")
-    second = directory / "second"
-    second.mkdir()
-    # A disk belongs to a broker once it is formatted: the same cluster and node, an id of its own.
-    meta = (apache_kafka.jars.parent / "formatted" / "meta.properties").read_text()
-    meta = re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAABAA", meta)
-    (second / "meta.properties").write_text(meta)
-    broker = apache_kafka.launch(directory, f"log.dirs={directory / 'logs'},{second}\n")
-    yield broker
-    broker.stop()
+@pytest.fixture
+def two_disks(other_apache_broker: BrokerProcess) -> BrokerProcess:
+    return other_apache_broker
 
 
 def _log_dirs(broker: BrokerProcess) -> Ran:

@@ -204,7 +204,19 @@ def test_deletion_that_fails_in_part_says_what_was_deleted(tool: _Tool, topic: s
     ran = tool.ours("delete", topic, "no-such-topic", "--yes")
     assert ran.code == 1
     assert ran.stdout == f"Deleted {topic}.\n"
-    assert ran.stderr == "barnabas: no-such-topic: This server does not host this topic-partition.\n"
+    assert ran.stderr == "barnabas: Topic 'no-such-topic' does not exist\n"
+
+
+def test_what_cannot_be_altered_is_named(tool: _Tool, topic: str) -> None:
+    missing = tool.ours("alter", topic, "--partitions", "3")
+    assert (missing.code, missing.stderr) == (1, f"barnabas: Topic '{topic}' does not exist\n")
+    tool.ours("create", topic, "--partitions", "2")
+    fewer = tool.ours("alter", topic, "--partitions", "1")
+    assert fewer.stderr.startswith(f"barnabas: {topic}: ")
+    too_many = tool.ours("alter", topic, "--partitions", "99999999999")
+    assert (
+        too_many.stderr == "barnabas: CREATE_PARTITIONS cannot be asked: a number is too large or too small\n"
+    )
 
 
 def test_internal_topics_are_shown_on_demand(tool: _Tool) -> None:

@@ -1,4 +1,4 @@
-"""kafka-transactions, `barnabas transaction`: producers at our broker, transactions at Apache Kafka's."""
+"""kafka-transactions, `barnabas transaction`: at our broker and at Apache Kafka's."""
 
 import json
 import uuid
@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import pytest
 from benchmarks.processes import BrokerProcess
 from confluent_kafka import KafkaException, Producer
+from tests.integration.clients.messages import now_ms
+from tests.integration.clients.raw import RawClient
+from tests.integration.clients.requests import PRODUCE_BY_NAME, batch, produce_fields
 from tests.integration.tools.programs import Ran, run_inside
 from tests.integration.tools.waiting import until
 
@@ -46,10 +49,15 @@ def test_idempotent_producer_is_described(barnabas_broker: Broker) -> None:
     assert value["last_sequence"] == 2
 
 
+def test_transactions_are_listed(barnabas_broker: Broker) -> None:
+    ran = _transactions(barnabas_broker, "list")
+    assert (ran.stderr, ran.code) == ("", 0)
+    assert _cells(ran.lines[0]) == ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("list",), "Failed to list transactions: The broker does not support LIST_TRANSACTIONS\n"),
         (
             ("describe-producers", "--topic", "absent", "--partition", "0"),
             (
@@ -78,7 +86,7 @@ def test_nobody_there_is_told_in_one_line() -> None:
     assert ran.stderr.count("\n") == 1
 
 
-# --- Apache Kafka ------------------------------------------------------------------------------------
+# --- both brokers ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +98,25 @@ class _Open:
     producer: Producer
 
 
+@pytest.fixture(
+    params=[
+        "barnabas_broker",
+        pytest.param("apache_broker", marks=[pytest.mark.maven, pytest.mark.needs("javac", "apache-kafka")]),
+    ]
+)
+def either_broker(request: pytest.FixtureRequest) -> Broker | BrokerProcess:
+    broker: Broker | BrokerProcess = request.getfixturevalue(request.param)
+    return broker
+
+
 @pytest.fixture
-def opened(apache_broker: BrokerProcess) -> Iterator[_Open]:
+def opened(either_broker: Broker | BrokerProcess) -> Iterator[_Open]:
     name = f"t-{uuid.uuid4().hex}"
-    bootstrap = ("--bootstrap-server", apache_broker.bootstrap_servers)
+    bootstrap = ("--bootstrap-server", either_broker.bootstrap_servers)
     run_inside("kafka-topics", *bootstrap, "--create", "--topic", name)
     producer = Producer(
         {
-            "bootstrap.servers": apache_broker.bootstrap_servers,
+            "bootstrap.servers": either_broker.bootstrap_servers,
             "transactional.id": name,
             "logger": _Silent(),
         }
@@ -118,13 +137,15 @@ class _Silent:
         pass
 
 
-def test_open_transaction_is_listed_and_described(apache_broker: BrokerProcess, opened: _Open) -> None:
-    ran = _transactions(apache_broker, "list", "--transactional-id-pattern", opened.id)
+def test_open_transaction_is_listed_and_described(
+    either_broker: Broker | BrokerProcess, opened: _Open
+) -> None:
+    ran = _transactions(either_broker, "list", "--transactional-id-pattern", opened.id)
     assert ran.code == 0
     (row,) = map(_cells, ran.lines[1:])
     producer_id = row[2]
     assert row == [opened.id, "1", producer_id, "Ongoing"]
-    ran = _transactions(apache_broker, "describe", "--transactional-id", opened.id)
+    ran = _transactions(either_broker, "describe", "--transactional-id", opened.id)
     head, row = map(_cells, ran.lines)
     found = dict(zip(head, row, strict=True))
     assert found["ProducerId"] == producer_id
@@ -132,42 +153,42 @@ def test_open_transaction_is_listed_and_described(apache_broker: BrokerProcess, 
     assert found["TransactionTimeoutMs"] == "60000"
     assert 0 <= int(found["TransactionDurationMs"]) < 60_000
     assert found["TopicPartitions"] == f"{opened.topic}-0"
-    ran = _transactions(apache_broker, "describe-producers", "--topic", opened.topic, "--partition", "0")
+    ran = _transactions(either_broker, "describe-producers", "--topic", opened.topic, "--partition", "0")
     assert _cells(ran.lines[1])[-1] == "0"
 
 
 def test_open_transaction_of_a_known_producer_does_not_hang(
-    apache_broker: BrokerProcess, opened: _Open
+    either_broker: Broker | BrokerProcess, opened: _Open
 ) -> None:
     words = ("find-hanging", "--topic", opened.topic, "--max-transaction-timeout", "0")
-    ran = _transactions(apache_broker, *words)
+    ran = _transactions(either_broker, *words)
     assert (ran.code, len(ran.lines)) == (0, 1)
 
 
-def test_marker_ends_what_a_partition_waits_for(apache_broker: BrokerProcess, opened: _Open) -> None:
+def test_marker_ends_what_a_partition_waits_for(either_broker: Broker | BrokerProcess, opened: _Open) -> None:
     place = ("--topic", opened.topic, "--partition", "0")
-    ran = _transactions(apache_broker, "abort", *place, "--start-offset", "0")
+    ran = _transactions(either_broker, "abort", *place, "--start-offset", "0")
     assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
-    ran = _transactions(apache_broker, "describe-producers", *place)
+    ran = _transactions(either_broker, "describe-producers", *place)
     assert _cells(ran.lines[1])[-1] == "None"
-    ran = _transactions(apache_broker, "abort", *place, "--start-offset", "0")
+    ran = _transactions(either_broker, "abort", *place, "--start-offset", "0")
     assert ran.code == 1
     assert ran.stderr == (
         f"Could not find any open transactions starting at offset 0 on partition {opened.topic}-0\n"
     )
 
 
-def test_forced_end_fences_the_producer(apache_broker: BrokerProcess, opened: _Open) -> None:
-    ran = _transactions(apache_broker, "forceTerminateTransaction", "--transactionalId", opened.id)
+def test_forced_end_fences_the_producer(either_broker: Broker | BrokerProcess, opened: _Open) -> None:
+    ran = _transactions(either_broker, "forceTerminateTransaction", "--transactionalId", opened.id)
     assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
     with pytest.raises(KafkaException):
         opened.producer.commit_transaction(10.0)
-    ran = _transactions(apache_broker, "describe", "--transactional-id", opened.id)
+    ran = _transactions(either_broker, "describe", "--transactional-id", opened.id)
     assert _cells(ran.lines[1])[5:] == ["30000", "None", "None", ""]
 
 
-def test_transactions_for_people(apache_broker: BrokerProcess, opened: _Open) -> None:
-    where = ("-b", apache_broker.bootstrap_servers)
+def test_transactions_for_people(either_broker: Broker | BrokerProcess, opened: _Open) -> None:
+    where = ("-b", either_broker.bootstrap_servers)
     words = ("list", "--state", "Ongoing", "--id-pattern", opened.id, "--json")
     (value,) = json.loads(run_inside("barnabas", "transaction", *words, *where).stdout)
     assert (value["transactional_id"], value["state"]) == (opened.id, "Ongoing")
@@ -181,3 +202,33 @@ def test_transactions_for_people(apache_broker: BrokerProcess, opened: _Open) ->
         lambda: run_inside("barnabas", "transaction", *words, *where), lambda ran: ran.stdout == "[]\n"
     )
     assert ran.stdout == "[]\n"
+
+
+# --- one that hangs ----------------------------------------------------------------------------------
+
+
+def test_transaction_that_no_coordinator_knows_is_found_and_ended() -> None:
+    """As producers could leave them behind before partitions were verified (KIP-890)."""
+    with Broker(process=True, config={"transaction.partition.verification.enable": False}) as broker:
+        broker.create_topic("hung")
+        with RawClient(broker.port) as client:
+            records = batch(
+                b"x",
+                timestamp=now_ms() - 3 * 60_000,
+                producer_id=4711,
+                producer_epoch=0,
+                base_sequence=0,
+                transactional=True,
+            )
+            fields = produce_fields("hung", records) | {"transactional_id": "unknown"}
+            answer = client.call("produce", PRODUCE_BY_NAME, **fields)
+            assert answer.responses[0].partition_responses[0].error_code == 0
+        search = ("find-hanging", "--topic", "hung", "--max-transaction-timeout", "1")
+        head, row = map(_cells, _transactions(broker, *search).lines)
+        found = dict(zip(head, row, strict=True))
+        assert (found["Topic"], found["Partition"], found["StartOffset"]) == ("hung", "0", "0")
+        assert found["ProducerId"] == "4711"
+        place = ("--topic", "hung", "--partition", "0", "--start-offset", "0")
+        ran = _transactions(broker, "abort", *place)
+        assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
+        assert len(_transactions(broker, *search).lines) == 1

@@ -1,10 +1,11 @@
 import struct
 
-from benchmarks.batches import batch, batch_of_size, uvarint, varint
+from benchmarks.batches import batch, batch_of_size, set_producer, uvarint, varint
 from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.records.batch import HEADER, TRANSACTIONAL_MASK, BatchHeader
 from barnabas.records.record import decode_records
 
 
@@ -29,6 +30,16 @@ def test_batch_has_a_correct_length_and_checksum() -> None:
     assert length + 12 == len(encoded)
     assert magic == 2
     assert crc == crc32c(encoded[21:])
+
+
+def test_a_producer_put_into_a_batch_is_under_its_checksum() -> None:
+    encoded = bytearray(batch([b"a", b"b"], timestamp_ms=1, is_transactional=True))
+    set_producer(memoryview(encoded), 4000, 7, sequence=5)
+    header = BatchHeader(*HEADER.unpack_from(encoded))
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (4000, 7, 5)
+    assert header.attributes == TRANSACTIONAL_MASK
+    assert header.crc == crc32c(encoded[21:])
+    assert [record.value for record in decode_records(bytes(encoded))] == [b"a", b"b"]
 
 
 def test_broker_reads_the_records_of_a_batch() -> None:

@@ -27,6 +27,7 @@ from kio.schema.metadata.v9.response import (
 )
 from kio.schema.produce.v9.request import ProduceRequest
 from kio.schema.produce.v9.response import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from kio.schema.produce.v12.request import ProduceRequest as TransactionalProduceRequest
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta, i64
 from tests.unit.benchmarks.kio_frames import parse, response
@@ -61,6 +62,24 @@ def test_produce_parses_back() -> None:
         (0, records),
         (7, records),
     ]
+
+
+def test_produce_in_a_transaction_is_of_the_version_that_adds_partitions() -> None:
+    records = batch([b"a"], is_transactional=True)
+    encoded = protocol.produce("t", [(3, records)], acks=-1, transactional_id="tx")
+    request: TransactionalProduceRequest = parse(TransactionalProduceRequest, encoded)
+    assert encoded[4:8] == b"\x00\x00\x00\x0c"
+    assert request.transactional_id == "tx"
+    assert [(part.index, bytes(part.records or b"")) for part in request.topic_data[0].partition_data] == [
+        (3, records)
+    ]
+
+
+def test_fetch_asks_for_committed_records_only_when_told() -> None:
+    for is_committed_only, level in ((False, 0), (True, 1)):
+        encoded = protocol.fetch("t", [(0, 0)], 1000, is_committed_only=is_committed_only)
+        request: FetchRequest = parse(FetchRequest, encoded)
+        assert request.isolation_level == level
 
 
 def test_fetch_parses_back_without_a_session() -> None:

@@ -108,5 +108,16 @@ def test_user_on_a_terminal_is_asked(answer: str, goes_on: bool, monkeypatch: py
     if goes_on:
         confirm("Really?", yes=False)
     else:
-        with pytest.raises(click.Abort):
+        with pytest.raises(click.ClickException, match="Nothing was changed") as refusal:
             confirm("Really?", yes=False)
+        assert refusal.value.exit_code == 1
+
+
+def test_ctrl_c_at_the_question_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal(""))  # the end of input, as Ctrl-D gives it
+    with pytest.raises(click.Abort):
+        confirm("Really?", yes=False)

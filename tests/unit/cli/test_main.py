@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +28,11 @@ def test_help_loads_nothing_of_the_broker() -> None:
 def test_version_is_the_package_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == 0
     assert capsys.readouterr().out.startswith(f"barnabas {__version__} ")
+
+
+def test_version_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["barnabas"] == __version__
 
 
 def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,6 +92,23 @@ def test_topics_of_the_cluster_are_completed(
     with ScriptedBroker(ANSWERS) as broker:
         line = f"barnabas topic describe -b {broker.address} o"
         assert _complete(line, monkeypatch, capsys) == ["orders", "others"]
+
+
+@pytest.mark.parametrize("option", ["-b {host} : {port}", "--bootstrap-server = {host} : {port}"])
+def test_words_that_bash_broke_are_put_together(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ScriptedBroker(ANSWERS) as broker:
+        address = option.format(host="127.0.0.1", port=broker.port)
+        assert _complete(f"barnabas topic describe {address} o", monkeypatch, capsys) == ["orders", "others"]
+        assert _complete(f"barnabas topic describe {address} ", monkeypatch, capsys) == [
+            "orders",
+            "others",
+            "payments",
+        ]
+        line = f"barnabas group reset readers {address} --topic = p"
+        assert _complete(line, monkeypatch, capsys) == ["payments"]
+        assert "payments" in _complete(line.removesuffix(" p") + " ", monkeypatch, capsys)
 
 
 def test_groups_of_the_cluster_are_completed(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.cli.checked_json import BadJson
 from barnabas.cli.reassignment_plan import (
     BadPlan,
     Plan,
@@ -56,6 +57,10 @@ def test_directories_and_version_may_be_left_out() -> None:
     ("text", "message"),
     [
         ("", "The input is not valid JSON"),
+        (
+            _plan({"topic": "a", "partition": 2**31, "replicas": [1]}),
+            "Expected `Integer` value, received 2147",
+        ),
         ("[]", r"Expected JSON object, received \[\]"),
         ('{"version":2}', "Not supported version field value 2"),
         ('{"version":"1"}', 'Expected `Integer` value, received "1"'),
@@ -71,7 +76,7 @@ def test_directories_and_version_may_be_left_out() -> None:
     ],
 )
 def test_what_is_no_plan_is_told(text: str, message: str) -> None:
-    with pytest.raises(BadPlan, match=message):
+    with pytest.raises(BadJson, match=message):
         parse_plan(text)
 
 
@@ -95,20 +100,20 @@ def test_what_is_no_plan_is_told(text: str, message: str) -> None:
 )
 def test_plan_that_cannot_be_executed_is_refused(text: str, message: str) -> None:
     plan = parse_plan(text)
-    with pytest.raises(BadPlan, match=message):
+    with pytest.raises(BadJson, match=message):
         plan.checked()
 
 
 def test_missing_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(BadPlan, match=r"plan\.json: No such file or directory$"):
+    with pytest.raises(BadJson, match=r"plan\.json: No such file or directory$"):
         read_plan(tmp_path / "plan.json")
 
 
 def test_topics_to_move() -> None:
     assert parse_topics('{"version":1,"topics":[{"topic":"b"},{"topic":"a"}]}') == ["b", "a"]
-    with pytest.raises(BadPlan, match=r"^The input string is not a valid JSON$"):
+    with pytest.raises(BadJson, match=r"^The input string is not a valid JSON$"):
         parse_topics("nonsense")
-    with pytest.raises(BadPlan, match=r"^Not supported version field value 3$"):
+    with pytest.raises(BadJson, match=r"^Not supported version field value 3$"):
         parse_topics('{"version":3}')
 
 
@@ -125,7 +130,7 @@ def test_partitions_of_an_election(tmp_path: Path) -> None:
         ),
     ):
         file.write_text(text)
-        with pytest.raises(BadPlan, match=message):
+        with pytest.raises(BadJson, match=message):
             read_partitions(file)
 
 

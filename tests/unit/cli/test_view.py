@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,8 +20,8 @@ SETUP = (
 )
 
 
-def _on_terminal(program: str, *, interrupt: bool = False) -> tuple[str, int]:
-    """What a program that has a terminal for its three streams writes there."""
+def _on_terminal(program: str, *, interrupt: int = 0) -> tuple[str, int]:
+    """What a program that has a terminal for its three streams writes there; `interrupt` is a signal."""
     leader, follower = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
     for name in ("NO_COLOR", "FORCE_COLOR", "CI"):
@@ -39,8 +40,8 @@ def _on_terminal(program: str, *, interrupt: bool = False) -> tuple[str, int]:
         while part := os.read(leader, 4096):
             written += part
             if interrupt and b"1000" in written:
-                process.send_signal(2)
-                interrupt = False
+                process.send_signal(interrupt)
+                interrupt = 0
     except OSError:  # how Linux tells that the other side of a terminal is closed
         pass
     finally:
@@ -142,10 +143,26 @@ def test_live_view_draws_every_frame_on_a_terminal() -> None:
 
 
 def test_ctrl_c_is_the_good_end_of_a_live_view() -> None:
-    text, code = _on_terminal("View().live(lambda: table, every=60.0); print('left')", interrupt=True)
+    text, code = _on_terminal(
+        "View().live(lambda: table, every=60.0); print('left')", interrupt=signal.SIGINT
+    )
     assert code == 0
     assert "left" in text
     assert "Traceback" not in text
+
+
+def test_sigterm_leaves_the_terminal_as_it_was() -> None:
+    text, code = _on_terminal("View().live(lambda: table, every=60.0)", interrupt=signal.SIGTERM)
+    assert code == 128 + signal.SIGTERM
+    assert text.endswith("\x1b[?25h\x1b[?1049l")  # the cursor and the screen from before
+    assert "Traceback" not in text
+
+
+def test_long_name_goes_on_in_the_next_line() -> None:
+    name = "n" * 100
+    text, _ = _on_terminal(f"View().table(Table(columns, [('{name}', 7)]))")
+    assert text.count("n") >= len(name)
+    assert "…" not in text
 
 
 def test_progress_is_a_bar_on_a_terminal() -> None:

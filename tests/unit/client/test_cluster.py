@@ -1,3 +1,5 @@
+import dataclasses
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +29,13 @@ def test_first_bootstrap_server_that_answers_is_used() -> None:
         assert cluster.cluster_id == "scripted"
         assert cluster.controller_id == 1
         assert list(cluster.nodes) == [1]
+
+
+def test_peer_that_says_nothing_does_not_hide_the_next_bootstrap_server() -> None:
+    with ScriptedBroker() as broker, socket.create_server(("127.0.0.1", 0)) as silent:
+        settings = _settings(f"127.0.0.1:{silent.getsockname()[1]}", broker.address)
+        with Cluster(dataclasses.replace(settings, connect_timeout=0.1)) as cluster:
+            assert cluster.cluster_id == "scripted"
 
 
 def test_nobody_there_names_every_address_once_in_one_line() -> None:

@@ -7,6 +7,7 @@ from tests.fakes.scripted_broker import _frame
 
 from barnabas.client import codec
 from barnabas.client.codec import Versions, api_key, decode_response, encode_request, known_versions
+from barnabas.client.errors import BadValue
 
 
 def test_versions_are_those_of_the_schema() -> None:
@@ -45,3 +46,23 @@ def test_every_answer_comes_in_the_newest_shape(version: int) -> None:
 def test_answer_can_be_held_in_an_older_shape() -> None:
     answer = _frame("find_coordinator", 1, 7, {"node_id": 5, "host": "h", "port": 1})[4:]
     assert decode_response("find_coordinator", 1, answer, shape=3).node_id == 5
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"topics": [{"name": "t", "num_partitions": 2**31}]}, "a number is too large"),
+        ({"topics": [{"name": "t", "replication_factor": -(2**15) - 1}]}, "a number is too large"),
+        ({"topics": [{"name": "t\udcff"}]}, r"'t\\udcff' is not UTF-8 text"),
+        ({"topics": [], "timeout": 10**20}, "a time is too long"),
+    ],
+)
+def test_value_that_no_request_can_carry_is_one_line(fields: dict[str, object], reason: str) -> None:
+    with pytest.raises(BadValue, match=f"^CREATE_TOPICS cannot be asked: {reason}") as failure:
+        encode_request("create_topics", 5, 1, "me", fields)
+    assert "\n" not in str(failure.value)
+
+
+def test_text_that_is_too_long_is_told() -> None:
+    with pytest.raises(BadValue, match="too long"):
+        encode_request("create_topics", 2, 1, "me", {"topics": [{"name": "t" * 40_000}]})

@@ -37,6 +37,7 @@ def test_times_of_the_file_are_taken_over_in_seconds() -> None:
         (None, {}, "No broker is named"),
         ("a:1", {"request.timeout.ms": "soon"}, r"request\.timeout\.ms=soon"),
         ("a:1", {"request.timeout.ms": "0"}, "more than 0"),
+        ("a:1", {"request.timeout.ms": "99999999999999999999"}, "at most 2147483647"),
         ("a:1", {"security.protocol": "SASL_SSL"}, "SASL_SSL"),
     ],
 )

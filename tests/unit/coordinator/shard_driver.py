@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from barnabas.base.clock import ManualClock
+from barnabas.base.clock import Clock, ManualClock
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import KafkaError
@@ -21,7 +21,7 @@ from barnabas.coordinator.environment import ShardEnvironment
 from barnabas.coordinator.group_records import TopicCommit
 from barnabas.coordinator.group_settings import settings_of
 from barnabas.coordinator.outcome import Outcome
-from barnabas.coordinator.timers import Action, Key
+from barnabas.coordinator.timers import Action, Key, Timers
 from barnabas.metadata.image import ClusterImage
 
 T = TypeVar("T")
@@ -47,10 +47,20 @@ class Replayable(Protocol):
     def replay(self) -> Callable[..., None]: ...
 
 
+class Timed(Protocol):
+    """What the driver needs of an environment; properties, so that the real ones may be narrower."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def timers(self) -> Timers: ...
+
+
 class ShardDriver:
-    def __init__(self, shard: Replayable, environment: ShardEnvironment) -> None:
+    def __init__(self, shard: Replayable, environment: Timed) -> None:
         self.shard: Replayable = shard
-        self.environment: ShardEnvironment = environment
+        self.environment: Timed = environment
         if not isinstance(environment.clock, ManualClock):
             raise TypeError("the clock must be one that the driver can advance")
         self.clock: ManualClock = environment.clock
@@ -80,9 +90,10 @@ class ShardDriver:
         elif self._failures:
             self._settle(outcome, answer, self._failures.pop(0))
         else:
+            of_producer = {} if outcome.producer is None else {"producer_id": outcome.producer.producer_id}
             for record in outcome.records:
                 self.records.extend(record.each() if isinstance(record, TopicCommit) else [record])
-                self.shard.replay(record)
+                self.shard.replay(record, **of_producer)
             if self._is_holding:
                 self._uncommitted.append((outcome, answer))
             else:

@@ -1,3 +1,4 @@
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -47,13 +48,25 @@ def test_half_a_producer_is_refused(node: Node, given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("transactional_id", "error"),
-    [("", ErrorCode.invalid_request), ("tx", ErrorCode.transactional_id_authorization_failed)],
+    ("transactional_id", "error"), [("", ErrorCode.invalid_request), ("tx", ErrorCode.not_coordinator)]
 )
-def test_transactional_ids_are_refused_for_good(node: Node, transactional_id: str, error: ErrorCode) -> None:
+def test_a_transactional_id_needs_a_name_and_a_coordinator(
+    node: Node, transactional_id: str, error: ErrorCode
+) -> None:
     answer = ask(node, transactional_id=transactional_id)
 
     assert (answer.error_code, answer.producer_id) == (error, -1)
+
+
+def test_a_transactional_id_keeps_its_producer(node: Node) -> None:
+    node.create_topic("__transaction_state", 2)
+    timeout = timedelta(seconds=1)
+
+    answers = [ask(node, transactional_id="tx", transaction_timeout=timeout) for _ in range(3)]
+
+    assert {each.error_code for each in answers} == {ErrorCode.none}
+    assert len({each.producer_id for each in answers}) == 1
+    assert [each.producer_epoch for each in answers] == [0, 1, 2]
 
 
 def test_store_that_fails_is_an_error_of_the_request(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

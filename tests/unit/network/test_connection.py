@@ -196,3 +196,19 @@ def test_frames_larger_than_the_shared_buffer_arrive_whole() -> None:
         harness.close()
 
     run(scenario)
+
+
+def test_a_released_request_lets_later_ones_through_but_is_answered_first() -> None:
+    async def scenario() -> None:
+        pending = Pending()
+        harness = Harness(lambda frame: pending if frame == b"slow" else [frame])
+        await harness.send(b"slow", b"quick")
+        await harness.until(lambda: bool(harness.seen))
+        assert harness.seen == [b"slow"]
+        pending.release()
+        await harness.until(lambda: len(harness.seen) == 2)
+        pending.complete([b"slow|"])
+        assert await harness.receive(10) == b"slow|quick"
+        harness.close()
+
+    run(scenario)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, crc_is_valid, iter_headers
-from barnabas.records.builder import assemble, build_batch, build_control_batch
+from barnabas.records.builder import assemble, build_batch
 from barnabas.records.compression import CODEC_NAMES, LZ4, NONE
+from barnabas.records.control import build_end_marker
 from barnabas.records.record import Record, decode_records, iter_record_keys, record_offsets_and_timestamps
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "apache-kafka-4.3"
@@ -126,8 +127,8 @@ def test_kafkas_transaction_markers_are_built_byte_for_byte() -> None:
     assert len(markers) >= 4
     for header, batch in markers:
         (record,) = decode_records(batch)
-        built = build_control_batch(
-            commit=record.key == struct.pack(">hh", 0, 1),
+        built = build_end_marker(
+            is_commit=record.key == struct.pack(">hh", 0, 1),
             producer_id=header.producer_id,
             producer_epoch=header.producer_epoch,
             timestamp=record.timestamp,

@@ -7,8 +7,9 @@ from tests.strategies.records import CODECS, record_lists
 
 from barnabas.base.errors import CorruptMessage, InvalidRecord, KafkaError
 from barnabas.records.batch import HEADER_SIZE, LOG_APPEND_TIME, crc_is_valid, parse_header
-from barnabas.records.builder import assemble, build_batch, build_control_batch
+from barnabas.records.builder import assemble, build_batch
 from barnabas.records.compression import NONE
+from barnabas.records.control import build_end_marker
 from barnabas.records.record import (
     Record,
     decode_records,
@@ -63,9 +64,7 @@ def test_a_delete_horizon_takes_the_place_of_the_base_timestamp() -> None:
 
 @pytest.mark.parametrize(("commit", "kind"), [(True, 1), (False, 0)])
 def test_an_end_of_transaction_marker_is_a_control_batch(commit: bool, kind: int) -> None:
-    batch = build_control_batch(
-        commit=commit, producer_id=4, producer_epoch=2, timestamp=88, coordinator_epoch=6, base_offset=30
-    )
+    batch = build_end_marker(4, 2, commit, 6, 88, base_offset=30)
     header = parse_header(batch)
     assert header.is_control
     assert header.is_transactional

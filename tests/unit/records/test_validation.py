@@ -17,8 +17,9 @@ from barnabas.base.errors import (
     error_of,
 )
 from barnabas.records.batch import HEADER_SIZE, LOG_APPEND_TIME, crc_is_valid, parse_header
-from barnabas.records.builder import assemble, build_batch, build_control_batch
+from barnabas.records.builder import assemble, build_batch
 from barnabas.records.compression import CODEC_NAMES, GZIP, NONE, SNAPPY, ZSTD
+from barnabas.records.control import build_end_marker
 from barnabas.records.record import Record, decode_records
 from barnabas.records.validation import RejectedRecords, ValidationPolicy, validate_produced
 
@@ -302,7 +303,7 @@ def test_a_claim_of_log_append_time_is_dropped_where_create_time_rules() -> None
     "policy", [POLICY, ValidationPolicy(compression_type="zstd"), ValidationPolicy(compact=True)], ids=str
 )
 def test_the_brokers_own_markers_pass_and_stay_uncompressed(policy: ValidationPolicy) -> None:
-    marker = build_control_batch(commit=True, producer_id=1, producer_epoch=0, timestamp=NOW)
+    marker = build_end_marker(1, 0, True, 0, NOW)
     validated = validate_produced(marker, policy, NOW, from_client=False)
     assert validated.buffer is marker
     with pytest.raises(InvalidRecord):

@@ -9,7 +9,8 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.records.batch import BatchHeader, iter_headers
-from barnabas.records.builder import build_batch, build_control_batch
+from barnabas.records.builder import build_batch
+from barnabas.records.control import build_end_marker
 from barnabas.records.record import Record, decode_records
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.log import Log
@@ -43,13 +44,7 @@ def batch(
 
 
 def marker(pid: int, *, commit: bool, epoch: int = 0, coordinator_epoch: int = 0) -> bytes:
-    return build_control_batch(
-        commit=commit,
-        producer_id=pid,
-        producer_epoch=epoch,
-        timestamp=NOW,
-        coordinator_epoch=coordinator_epoch,
-    )
+    return build_end_marker(pid, epoch, commit, coordinator_epoch, NOW)
 
 
 class MemoryLogs:

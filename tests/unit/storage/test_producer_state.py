@@ -3,12 +3,18 @@ from pathlib import Path
 import pytest
 from tests.unit.storage.support import GOLDEN, NOW, batch, marker, summary
 
-from barnabas.base.errors import InvalidProducerEpoch, InvalidTxnState, KafkaError, OutOfOrderSequence
+from barnabas.base.errors import (
+    InvalidProducerEpoch,
+    InvalidTxnState,
+    KafkaError,
+    OutOfOrderSequence,
+    TransactionCoordinatorFenced,
+)
 from barnabas.records.batch import parse_header
 from barnabas.storage.append_info import AppendOrigin
 from barnabas.storage.index_errors import CorruptIndex
 from barnabas.storage.producer_snapshot import decode_snapshot, encode_snapshot
-from barnabas.storage.producer_state import ProducerStates, TransactionCoordinatorFenced, read_marker
+from barnabas.storage.producer_state import ProducerStates, read_marker
 
 CLIENT, COORDINATOR = AppendOrigin.CLIENT, AppendOrigin.COORDINATOR
 LAST_SEQUENCE = 2**31 - 1

@@ -142,6 +142,8 @@ class BrokerConfig:
     producer_id_expiration_check_interval_ms = _int("producer.id.expiration.check.interval.ms")
     transaction_max_timeout_ms = _int("transaction.max.timeout.ms")
     transactional_id_expiration_ms = _int("transactional.id.expiration.ms")
+    add_partitions_to_txn_retry_backoff_ms = _int("add.partitions.to.txn.retry.backoff.ms")
+    add_partitions_to_txn_retry_backoff_max_ms = _int("add.partitions.to.txn.retry.backoff.max.ms")
     transaction_partition_verification_enable = _bool("transaction.partition.verification.enable")
     transaction_state_log_num_partitions = _int("transaction.state.log.num.partitions")
     transaction_state_log_replication_factor = _int("transaction.state.log.replication.factor")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from barnabas.cli.front import completes, group_names, on_cluster, topic_names
+from barnabas.cli.front import completes, confirm, group_names, on_cluster, topic_names
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -147,16 +147,10 @@ def remove(
     found = sorted({acl for pattern, rule in filters for acl in describe_acls(cluster, pattern, rule)})
     if not found:
         raise click.ClickException(f"{_principal(principal)} has no such rules")
-    if not yes:
-        _confirm(view, found)
+    if not yes and sys.stdin.isatty() and not view.as_json:
+        view.table(_table(found))
+    confirm(f"Remove {_counted(found)}?", yes=yes)
     _show(view, "Removed", delete_acls(cluster, filters))
-
-
-def _confirm(view: View, acls: Sequence["Acl"]) -> None:
-    if not sys.stdin.isatty():
-        raise click.UsageError("Rules are removed without asking only with --yes")
-    View(as_json=False).table(_table(acls))
-    click.confirm(f"Remove {_counted(acls)}?", abort=True, err=True)
 
 
 def _principal(text: str) -> str:

@@ -1,6 +1,15 @@
 """`barnabas completion`: the script by which a shell completes commands, options, topics and groups."""
 
+import os
+
 import click
+from click.shell_completion import (
+    BashComplete,
+    ShellComplete,
+    add_completion_class,
+    get_completion_class,
+    split_arg_string,
+)
 
 _INSTALL = {
     "bash": 'eval "$(barnabas completion bash)" in ~/.bashrc',
@@ -16,8 +25,6 @@ def completion(shell: str) -> None:
 
     The script's last line says where to put it.
     """
-    from click.shell_completion import ShellComplete, get_completion_class
-
     context = click.get_current_context().find_root()
     kind = get_completion_class(shell)
     assert kind is not None  # the three shells are click's own
@@ -25,3 +32,36 @@ def completion(shell: str) -> None:
     # Not kind.source: for bash it starts one to see how old it is.
     click.echo(ShellComplete.source(script).strip())
     click.echo(f"# To install: {_INSTALL[shell]}")
+
+
+class JoinedWords(BashComplete):
+    """bash hands over `localhost:9092` as three words, and `--topic=a` too: they are one here, as typed."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        number = int(os.environ["COMP_CWORD"])
+        words = split_arg_string(os.environ["COMP_WORDS"])
+        joined = _joined(words[: number + 1])
+        if len(words) <= number and (not words or words[-1] not in _BREAKS):
+            return joined[1:], ""  # a new word begins
+        return joined[1:-1], joined[-1]
+
+
+_BREAKS = (":", "=")
+
+
+def _joined(words: list[str]) -> list[str]:
+    found: list[str] = []
+    goes_on = False
+    for word in words:
+        is_break = word in _BREAKS
+        if found and (goes_on or is_break):
+            found[-1] += word
+        else:
+            found.append(word)
+        goes_on = is_break
+    return found
+
+
+def teach_bash() -> None:
+    """For as long as this process lives, which completes one word."""
+    add_completion_class(JoinedWords)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.front import Names, completes, group_names, on_cluster, topic_names
+from barnabas.cli.front import Names, completes, group_names, on_cluster, pairs, topic_names
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -99,11 +99,18 @@ def get(
 @config.command("set")
 @_kind
 @_name
-@click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE...", shell_complete=_complete_key)
+@click.argument(
+    "settings",
+    nargs=-1,
+    required=True,
+    metavar="KEY=VALUE...",
+    callback=pairs,
+    shell_complete=_complete_key,
+)
 @_client
 @on_cluster
 def set_(
-    cluster: "Cluster", view: View, kind: str, name: str, pairs: tuple[str, ...], client: str | None
+    cluster: "Cluster", view: View, kind: str, name: str, settings: dict[str, str], client: str | None
 ) -> None:
     """Set KEY=VALUE for NAME, several at once.
 
@@ -112,9 +119,8 @@ def set_(
     from barnabas.cli.entity_settings import change
 
     entity = _entity(kind, name, client)
-    add = dict(map(_pair, pairs))
-    change(cluster, entity, add=add, delete=[])
-    view.done(f"Set {', '.join(add)} for {entity}.", kind=kind, name=name, set=list(add))
+    change(cluster, entity, add=settings, delete=[])
+    view.done(f"Set {', '.join(settings)} for {entity}.", kind=kind, name=name, set=list(settings))
 
 
 @config.command()
@@ -140,13 +146,6 @@ def _entity(kind: str, name: str | None, client: str | None) -> "Entity":
     if client is not None and kind != "user":
         raise click.UsageError("--client is for users: name a client as 'client ID'")
     return Entity(kind, name, client)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise click.UsageError(f"{text!r} is no setting: expected KEY=VALUE")
-    return key.strip(), value.strip()
 
 
 def _table(settings: "list[Setting]", kind: str, *, with_entity: bool) -> Table:

@@ -122,7 +122,7 @@ def describe(cluster: "Cluster", view: View, names: tuple[str, ...]) -> None:
 @group.command()
 @_NAME
 @click.option(
-    "-i", "--interval", type=click.FloatRange(min=0.05), default=2.0, show_default=True, help="Seconds."
+    "-i", "--interval", type=click.FloatRange(0.05, 86400), default=2.0, show_default=True, help="Seconds."
 )
 @click.option("-n", "--times", type=click.IntRange(min=1), help="Look so often; until Ctrl-C otherwise.")
 @on_cluster

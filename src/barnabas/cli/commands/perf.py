@@ -8,6 +8,7 @@ from barnabas.cli.front import bootstrap_options, completes, json_option, topic_
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
+    from barnabas.cli.perf.consuming import Reading
     from barnabas.cli.perf.latencies import Total
 
 _TOPIC = click.argument("topic", shell_complete=completes(topic_names))
@@ -97,17 +98,18 @@ def consume(
     """Read TOPIC from its beginning, in a new group, and measure."""
     import uuid
 
-    from barnabas.cli.messages.opening import check_reachable, open_consumer
-    from barnabas.cli.perf.consuming import FETCH_AHEAD, ConsumerTest, per_second
+    from barnabas.cli.messages.opening import open_consumer
+    from barnabas.cli.perf.consuming import FETCH_AHEAD, ConsumerTest
     from barnabas.cli.perf.consuming import consume as run
 
+    own_group = f"barnabas-perf-{uuid.uuid4()}"
     properties = {
-        "group.id": f"barnabas-perf-{uuid.uuid4()}",
+        "group.id": own_group,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": "false",
         **_properties(bootstrap_server, command_config, pairs),
     }
-    check_reachable(properties)
+    _check_topic(properties, topic)
     view = View(as_json=as_json)
     with view.progress(f"Reading {topic}", records) as step:
         reading = run(
@@ -115,6 +117,45 @@ def consume(
             open_consumer(properties, **FETCH_AHEAD),
             lambda window, so_far: step(window.count),
         )
+    view.table(_consumed(topic, reading))
+    if reading.count < records:
+        view.note(f"Ended early: no record came for {timeout:g} s (--timeout)")
+    _forget_group(properties, own_group)
+
+
+def _check_topic(properties: dict[str, str], topic: str) -> None:
+    """Asking creates nothing; a consumer that waits for a missing topic would measure the wait."""
+    from barnabas.cli.messages.opening import can_be_asked, check_reachable
+    from barnabas.cli.messages.reading_plan import NoSuchPartition, check_topics
+    from barnabas.cli.tool_error import ToolError
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.settings import ClientSettings
+
+    if not can_be_asked(properties):
+        check_reachable(properties)
+        return
+    try:
+        with Cluster(ClientSettings.of(None, properties)) as cluster:
+            check_topics(cluster, [topic])
+    except NoSuchPartition as error:
+        raise ToolError(str(error)) from None
+
+
+def _forget_group(properties: dict[str, str], own_group: str) -> None:
+    """The group of one measurement is of no use to anybody after it; one that the user named stays."""
+    from barnabas.cli.messages.opening import can_be_asked
+    from barnabas.client.admin.groups import delete_groups
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.settings import ClientSettings
+
+    if properties["group.id"] == own_group and can_be_asked(properties):
+        with Cluster(ClientSettings.of(None, properties)) as cluster:
+            delete_groups(cluster, [own_group])
+
+
+def _consumed(topic: str, reading: "Reading") -> Table:
+    from barnabas.cli.perf.consuming import per_second
+
     columns = [
         Column("TOPIC", "topic", style="bold"),
         Column("RECORDS", "records", is_number=True),
@@ -133,7 +174,7 @@ def consume(
         round(per_second(reading.count, reading.fetching)),
         round(per_second(reading.megabytes, reading.fetching), 2),
     ]
-    view.table(Table(columns, [row]))
+    return Table(columns, [row])
 
 
 def _properties(bootstrap_server: str, command_config: str | None, pairs: tuple[str, ...]) -> dict[str, str]:

@@ -140,12 +140,15 @@ def _send_all(
     from barnabas.cli.messages.producing import Sender
     from barnabas.cli.messages.topic_wait import MissingTopic, wait_for_topic
     from barnabas.cli.tool_error import ToolError
+    from barnabas.client.errors import BrokerError
 
     check_reachable(properties)
     try:
         wait_for_topic(properties, topic)
     except MissingTopic as error:
         raise ToolError(str(error)) from None
+    except BrokerError as error:
+        raise ToolError(f"{topic}: {error}") from None
     failures = _Failures(view)
     sender = Sender(properties, topic, failures)
     begin = time.monotonic()

@@ -156,10 +156,16 @@ def alter(
     changes = [*(Change(*pair) for pair in configs.items()), *(Change(key, None, DELETE) for key in deleted)]
     if partitions is None and not changes:
         raise click.UsageError("Nothing to change: say --partitions, --config or --delete-config")
-    if changes:
-        alter_configs(cluster, {Resource(TOPIC, name): changes})
-    if partitions is not None:
-        add_partitions(cluster, {name: Growth(partitions)})
+    from barnabas.cli.tool_error import ToolError
+    from barnabas.client.errors import BrokerError
+
+    try:
+        if changes:
+            alter_configs(cluster, {Resource(TOPIC, name): changes})
+        if partitions is not None:
+            add_partitions(cluster, {name: Growth(partitions)})
+    except BrokerError as error:
+        raise ToolError(_reason(name, error)) from error
     view.done(f"Changed topic {name}.", topic=name, changed=True)
 
 
@@ -173,14 +179,22 @@ def delete(cluster: "Cluster", view: View, names: tuple[str, ...], yes: bool) ->
 
     listed = ", ".join(names)
     confirm(f"Delete {listed} and all records?", yes=yes)
-    failed = delete_topics(cluster, names)
+    failed = {name: _reason(name, error) for name, error in delete_topics(cluster, names).items()}
     done = [name for name in names if name not in failed]
     if done or view.as_json:
-        errors = {name: str(error) for name, error in failed.items()}
-        view.done(f"Deleted {', '.join(done)}.", deleted=done, errors=errors)
-    for name, error in failed.items():
-        view.note(f"barnabas: {name}: {error}")
+        view.done(f"Deleted {', '.join(done)}.", deleted=done, errors=failed)
+    for reason in failed.values():
+        view.note(f"barnabas: {reason}")
     return 1 if failed else 0
+
+
+def _reason(name: str, error: "BrokerError") -> str:
+    """With the topic's name; the protocol's own words for a missing one speak of servers and partitions."""
+    from kio.schema.errors import ErrorCode
+
+    if error.code == ErrorCode.unknown_topic_or_partition:
+        return f"Topic '{name}' does not exist"
+    return f"{name}: {error}"
 
 
 # --- what is shown -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from barnabas.cli.dump.message import read_message, to_json
 from barnabas.cli.dump.schema import Json
 from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.coordinator.record_codec.fields import FieldReader
-from barnabas.records.builder import ABORT, COMMIT
+from barnabas.records.control import ABORT, COMMIT
 from barnabas.records.record import Record
 
 _KEY = Struct(">hh")

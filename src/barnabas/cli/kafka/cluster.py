@@ -6,7 +6,7 @@ Commands and their errors follow the tool of Kafka: `cluster-id`, `unregister`, 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 from barnabas.cli.kafka.running import run_tool
 from barnabas.cli.opening import open_cluster
 from barnabas.cli.tool_error import ToolError
@@ -37,7 +37,7 @@ def _options() -> Options:
     )
     options.option("command-config", "Properties of the client.", value="file", aliases=["c"])
     options.option("config", "Old name of --command-config.", value="file")
-    options.option("id", "unregister: the broker to unregister.", value="id", kind=int, aliases=["i"])
+    options.option("id", "unregister: the broker to unregister.", value="id", kind=integer, aliases=["i"])
     options.flag("include-fenced-brokers", "list-endpoints: fenced brokers as well.")
     return options
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _TERMINATING = "Error processing message, terminating consumer process:"
 _LOGGER = "(org.apache.kafka.tools.consumer.ConsoleConsumer)"
+_INVALID_ARGUMENT = -186
+"""librdkafka's own code."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +73,9 @@ def _subscribed(call: ConsumerCall) -> "Consumer":
             consumer.subscribe([call.topic if call.topic is not None else f"^({call.include})$"])
     except KafkaException as error:
         consumer.close()
-        raise ToolError(error.args[0].str()) from None
+        reason = error.args[0]
+        is_bad_regex = call.include is not None and reason.code() == _INVALID_ARGUMENT
+        raise ToolError(f"{call.include} is an invalid regex." if is_bad_regex else reason.str()) from None
     return consumer
 
 
@@ -136,7 +140,7 @@ def _print_records(consumer: "Consumer", call: ConsumerCall, formatter: "Formatt
     except ConsumingFailed as error:
         _log(_TERMINATING, str(error))
     except BrokenPipeError:
-        from barnabas.cli.pipe import discard_output
+        from barnabas.cli.streams import discard_output
 
         discard_output()
         print("Unable to write to standard out, closing consumer.", file=sys.stderr)

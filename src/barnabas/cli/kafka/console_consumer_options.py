@@ -4,7 +4,7 @@ import random
 import sys
 from dataclasses import dataclass
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer, whole_number
 from barnabas.cli.tool_error import ToolError
 
 _DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
@@ -39,12 +39,12 @@ def consumer_options() -> Options:
         value="Java regex (String)",
         deprecated=["whitelist"],
     )
-    option("partition", "One partition alone, from its end or --offset.", value="partition", kind=int)
+    option("partition", "One partition alone, from its end or --offset.", value="partition", kind=integer)
     option("offset", "Where to begin: a number, earliest or latest.", value="consume offset")
     option("bootstrap-server", "REQUIRED: brokers to ask first.", value="server to connect to")
     option("group", "The consumer group; a fresh one if none is named.", value="consumer group id")
     options.flag("from-beginning", "Begin with the oldest record, unless the group has an offset already.")
-    option("max-messages", "How many records to read before it ends.", value="num_messages", kind=int)
+    option("max-messages", "How many records to read before it ends.", value="num_messages", kind=integer)
     option("timeout-ms", "End if no record comes for so long.", value="timeout_ms", kind=int)
     option("isolation-level", "read_committed leaves out what was not committed.", default="read_uncommitted")
     option("formatter", "The class that prints records.", value="class", default=_DEFAULT_FORMATTER)
@@ -171,12 +171,16 @@ def _offset(given: Given) -> int:
     known = {"earliest": EARLIEST, "latest": LATEST}.get(given.offset.lower())
     if known is not None:
         return known
-    if not given.offset.isascii() or not given.offset.isdigit():
+    try:
+        offset = whole_number(given.offset)
+    except ValueError:
+        offset = -1
+    if offset < 0:
         raise UsageError(
             f"The provided offset value '{given.offset}' is incorrect. Valid values are "
             "'earliest', 'latest', or a non-negative long."
         )
-    return int(given.offset)
+    return offset
 
 
 def _formatter_properties(given: Given) -> dict[str, str]:

@@ -41,7 +41,10 @@ def _options() -> Options:
     return options
 
 
-def _run(given: Given) -> int:
+def _check(given: Given) -> None:
+    """With Kafka's warnings about old names."""
+    from barnabas.cli.perf.date_format import check_format
+
     options = _options()
     options.require(given, "bootstrap-server")
     options.require_one_of(given, "topic", "include")
@@ -53,15 +56,18 @@ def _run(given: Given) -> int:
         print("Warning: --consumer.config is deprecated. Use --command-config instead.")
     if given.reporting_interval <= 0:
         raise ToolError("Reporting interval must be greater than 0.")
-    from barnabas.cli.messages.opening import check_reachable, open_consumer
-    from barnabas.cli.perf.consuming import FETCH_AHEAD, ConsumerTest, Reading, consume
-    from barnabas.cli.perf.date_format import check_format
-    from barnabas.cli.perf.metrics import Statistics
-
     try:
         check_format(given.date_format)
     except ValueError as error:
         raise ToolError(str(error)) from error
+
+
+def _run(given: Given) -> int:
+    _check(given)
+    from barnabas.cli.messages.opening import check_reachable, open_consumer
+    from barnabas.cli.perf.consuming import FETCH_AHEAD, ConsumerTest, Reading, consume
+    from barnabas.cli.perf.metrics import Statistics
+
     if not given.hide_header:
         first = "time, threadId" if given.show_detailed_stats else "start.time, end.time"
         print(f"{first}, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, {_MORE}")
@@ -91,13 +97,12 @@ def _run(given: Given) -> int:
 
 
 def _properties(given: Given) -> dict[str, str]:
+    from barnabas.cli.messages.client_properties import parse_pairs
     from barnabas.client.settings import read_properties
 
     path = given.consumer_config or given.command_config
     properties = read_properties(path) if path else {}
-    for word in given.command_property:
-        key, _, value = word.partition("=")
-        properties[key] = value
+    properties.update(parse_pairs(given.command_property))
     properties["bootstrap.servers"] = given.bootstrap_server
     properties["group.id"] = given.group or f"perf-consumer-{random.randrange(100_000)}"
     properties["receive.buffer.bytes"] = str(given.socket_buffer_size)

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 from barnabas.cli.kafka.running import run_tool
 
 _REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
@@ -37,15 +37,17 @@ def _options() -> Options:
     )
     options.option("bootstrap-server", "REQUIRED: the brokers to ask first.", value="host:port")
     options.option("topic", "REQUIRED: the topic; it is made if it is missing.", value="topic")
-    options.option("num-records", "REQUIRED: how many records to send.", value="count", kind=int)
+    options.option("num-records", "REQUIRED: how many records to send.", value="count", kind=integer)
     options.option("producer-acks", "REQUIRED: 1 or all.", value="acks")
-    options.option("record-size", "REQUIRED: bytes of each value.", value="bytes", kind=int)
-    options.option("record-key-size", "Bytes of each key.", value="bytes", kind=int, default=0)
-    options.option("record-header-key-size", "Bytes of a header's name.", value="bytes", kind=int, default=0)
+    options.option("record-size", "REQUIRED: bytes of each value.", value="bytes", kind=integer)
+    options.option("record-key-size", "Bytes of each key.", value="bytes", kind=integer, default=0)
     options.option(
-        "record-header-size", "Bytes of a header's value; -1: none.", value="bytes", kind=int, default=0
+        "record-header-key-size", "Bytes of a header's name.", value="bytes", kind=integer, default=0
     )
-    options.option("num-headers", "Headers of each record.", value="count", kind=int, default=0)
+    options.option(
+        "record-header-size", "Bytes of a header's value; -1: none.", value="bytes", kind=integer, default=0
+    )
+    options.option("num-headers", "Headers of each record.", value="count", kind=integer, default=0)
     options.option("command-config", "A file with settings of the clients.", value="file")
     return options
 

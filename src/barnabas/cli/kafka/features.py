@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 from barnabas.cli.kafka.running import run_tool
 from barnabas.cli.opening import open_cluster
 from barnabas.cli.tool_error import ToolError
@@ -42,7 +42,7 @@ def _options() -> Options:
     options.option("bootstrap-server", "Brokers to ask first, several with commas.", value="host:port")
     options.option("bootstrap-controller", "The same for KRaft controllers.", value="host:port")
     options.option("command-config", "Properties of the client.", value="file")
-    options.option("node-id", "describe: the node to ask; any, if not given.", value="id", kind=int)
+    options.option("node-id", "describe: the node to ask; any, if not given.", value="id", kind=integer)
     options.option("metadata", "upgrade, downgrade: old name of --release-version.", value="release")
     options.option(
         "release-version",

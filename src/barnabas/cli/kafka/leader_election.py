@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 from barnabas.cli.kafka.running import run_tool
 from barnabas.cli.opening import open_cluster
 from barnabas.cli.tool_error import ToolError
@@ -70,7 +70,7 @@ def _options() -> Options:
         kind=_kind,
     )
     options.option("topic", "Elect for one partition of this topic.", value="name")
-    options.option("partition", "The partition of --topic.", value="number", kind=int)
+    options.option("partition", "The partition of --topic.", value="number", kind=integer)
     options.flag("all-topic-partitions", "Elect for all partitions that need it.")
     options.option(
         "path-to-json-file",

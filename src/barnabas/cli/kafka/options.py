@@ -5,6 +5,7 @@ may begin with a dash. Old names of a flag are accepted with Kafka's warning. Wh
 `UsageError`.
 """
 
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,7 @@ from typing import Any, NoReturn
 
 _WIDTH = 100
 _LEFT = 44
+_NUMBER = re.compile("[+-]?[0-9]+")
 
 
 class UsageError(Exception):
@@ -147,9 +149,9 @@ class Options:
                 raise UsageError(f"Option {option.name} requires an argument")
             text = rest.pop(0)
         try:
-            return option.kind(text)
+            return whole_number(text) if option.kind is int else option.kind(text)
         except ValueError as error:
-            reason = f": {error}" if str(error) and option.kind not in (int, float) else ""
+            reason = f": {error}" if str(error) and option.kind not in (int, integer, float) else ""
             raise UsageError(f"Cannot parse argument '{text}' of option {option.name}{reason}") from None
 
     def _is_option(self, word: str) -> bool:
@@ -191,6 +193,19 @@ class Options:
             lines.append(f"{left:<{_LEFT}}{right[0]}")
             lines += [" " * _LEFT + line for line in right[1:]]
         return "\n".join(lines)
+
+
+def whole_number(text: str, bits: int = 64) -> int:
+    """As Java reads a long: no blanks, no underscores, no more than it can hold. Raises ValueError."""
+    number = int(text)
+    if _NUMBER.fullmatch(text) is None or not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+        raise ValueError
+    return number
+
+
+def integer(text: str) -> int:
+    """The `kind` of an option that is an int in Kafka; `int` is its long. Raises ValueError."""
+    return whole_number(text, 32)
 
 
 def _warn(old: str, new: str) -> None:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 from barnabas.cli.kafka.running import run_tool
 from barnabas.cli.tool_error import ToolError
 
@@ -22,7 +22,9 @@ def _options() -> Options:
     options.option("bootstrap-server", "The brokers to ask first.", value="host:port")
     options.option("topic", "REQUIRED: where the records go.", value="topic")
     options.option("num-records", "REQUIRED: how many records to send.", value="count", kind=int)
-    options.option("record-size", "Bytes of each record; random capital letters.", value="bytes", kind=int)
+    options.option(
+        "record-size", "Bytes of each record; random capital letters.", value="bytes", kind=integer
+    )
     options.option("payload-file", "Send the parts of this UTF-8 file in random order.", value="file")
     options.option("payload-delimiter", "What separates the parts of the file.", default="\\n", value="text")
     options.flag("payload-monotonic", "Send the numbers from 0 on.")
@@ -54,16 +56,7 @@ def _run(given: Given) -> int:
 
     payloads = _payloads(given)
     properties = _properties(given)
-    is_transactional = (
-        given.has("transactional-id")
-        or given.has("transaction-duration-ms")
-        or "transactional.id" in properties
-    )
-    seconds = None
-    if is_transactional:
-        fallback = properties.get("transactional.id", f"performance-producer-{uuid.uuid4()}")
-        properties["transactional.id"] = given.transactional_id or fallback
-        seconds = (given.transaction_duration_ms or _DEFAULT_TRANSACTION_MS) / 1000
+    seconds = _transaction_seconds(given, properties)
     warmup = max(0, given.warmup_records)
     if warmup:
         print(
@@ -96,6 +89,17 @@ def _run(given: Given) -> int:
         producer.poll(2 * INTERVAL_MS / 1000)
         print(statistics.table("producer"))
     return 1 if result.failed else 0
+
+
+def _transaction_seconds(given: Given, properties: dict[str, str]) -> float | None:
+    """How long a transaction is to be; None for records without. The properties get its id."""
+    asked = given.has("transactional-id") or given.has("transaction-duration-ms")
+    if not asked and "transactional.id" not in properties:
+        return None
+    fallback = properties.get("transactional.id", f"performance-producer-{uuid.uuid4()}")
+    properties["transactional.id"] = given.transactional_id or fallback
+    milliseconds: int = given.transaction_duration_ms or _DEFAULT_TRANSACTION_MS
+    return milliseconds / 1000
 
 
 def _check(given: Given) -> None:

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from barnabas import __version__
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.pipe import discard_output
+from barnabas.cli.streams import discard_output, failure_of, open_streams
 from barnabas.cli.tool_error import ToolError
 
 
@@ -26,6 +26,7 @@ def run_tool(
 
     `prefix` begins the line of an error; some of Kafka's tools print that line on stdout.
     """
+    open_streams()
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         return _run(options, work, words, prefix, sys.stdout if errors_on_stdout else sys.stderr)
@@ -38,6 +39,10 @@ def run_tool(
     except BrokenPipeError:
         discard_output()
         return 0
+    except OSError as error:
+        discard_output()
+        print(f"{prefix}{failure_of(error)}", file=sys.stderr)
+        return 1
 
 
 def _run(
@@ -48,10 +53,10 @@ def _run(
         return 1
     given = options.parse(words)
     if given.has("help"):
-        print(options.help())
+        print(options.help(), flush=True)
         return 0
     if given.has("version"):
-        print(__version__)
+        print(__version__, flush=True)
         return 0
     from barnabas.client.errors import ClientError
 
@@ -61,5 +66,5 @@ def _run(
         return status
     except (ClientError, ToolError) as error:
         sys.stdout.flush()
-        print(f"{prefix}{error}", file=errors)
+        print(f"{prefix}{error}", file=errors, flush=True)
         return 1

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 
 ACTIONS = ("create", "list", "alter", "describe", "delete")
 REPORTS = (
@@ -52,10 +52,10 @@ def _add_subject(options: Options) -> None:
         "partitions",
         "How many partitions the topic is to have. Added partitions change where keys go.",
         value="number",
-        kind=int,
+        kind=integer,
     )
     options.option(
-        "replication-factor", "How many replicas each partition is to have.", value="number", kind=int
+        "replication-factor", "How many replicas each partition is to have.", value="number", kind=integer
     )
     options.option(
         "replica-assignment",

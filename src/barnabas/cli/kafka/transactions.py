@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 from barnabas.cli.kafka.running import run_tool
 from barnabas.cli.opening import open_cluster
 from barnabas.cli.tool_error import ToolError
@@ -37,8 +37,10 @@ def _options() -> Options:
     options.option("bootstrap-server", "Brokers to ask first, several with commas.", value="host:port")
     options.option("command-config", "File with properties of the client.", value="file")
     options.option("topic", "The topic.", value="name")
-    options.option("partition", "The partition of the topic.", value="number", kind=int)
-    options.option("broker-id", "Ask this broker, not the leaders of the partitions.", value="id", kind=int)
+    options.option("partition", "The partition of the topic.", value="number", kind=integer)
+    options.option(
+        "broker-id", "Ask this broker, not the leaders of the partitions.", value="id", kind=integer
+    )
     options.option("transactional-id", "The id to describe.", value="id")
     options.option("transactionalId", "The id whose transaction is ended.", value="id")
     options.option("duration-filter", "Only transactions that run longer (ms).", value="ms", kind=int)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 from barnabas.cli.kafka.running import run_tool
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def _options() -> Options:
     option("group-protocol", "classic or consumer.", value="GROUP-PROTOCOL", default="classic")
     option("group-remote-assignor", "The broker's assignor (protocol consumer).", value="ASSIGNOR")
     option("group-instance-id", "The name of a static member.", value="GROUP-INSTANCE-ID")
-    option("max-messages", "How many to read; -1 for no end.", value="MAX-MESSAGES", kind=int, default=-1)
-    option("session-timeout", "The session timeout (protocol classic).", value="TIMEOUT-MS", kind=int)
+    option("max-messages", "How many to read; -1 for no end.", value="MAX-MESSAGES", kind=integer, default=-1)
+    option("session-timeout", "The session timeout (protocol classic).", value="TIMEOUT-MS", kind=integer)
     options.flag("verbose", "Also tell of each record.")
     options.flag("enable-autocommit", "Offsets are committed by themselves.")
     option("reset-policy", "earliest, latest or none.", value="RESET-POLICY", default="earliest")

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import Given, Options, UsageError
+from barnabas.cli.kafka.options import Given, Options, UsageError, integer
 from barnabas.cli.kafka.running import run_tool
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def _options() -> Options:
     option(
         "bootstrap-server", "REQUIRED: brokers to ask first.", value="HOST1:PORT1", aliases=["broker-list"]
     )
-    option("max-messages", "How many to send; -1 for no end.", value="MAX-MESSAGES", kind=int, default=-1)
-    option("throughput", "The most records a second; -1 for all it can.", value="N", kind=int, default=-1)
+    option("max-messages", "How many to send; -1 for no end.", value="MAX-MESSAGES", kind=integer, default=-1)
+    option("throughput", "The most records a second; -1 for all it can.", value="N", kind=integer, default=-1)
     option("acks", "0, 1 or -1.", value="ACKS", default="-1")
     option("message-create-time", "The time of the first record, in ms.", value="TIME", kind=int, default=-1)
     option("value-prefix", "A number and a dot before each value.", value="VALUE-PREFIX", kind=int)

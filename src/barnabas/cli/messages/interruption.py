@@ -16,6 +16,7 @@ class Interrupted(BaseException):
     """Raised where the tool stands when a signal comes. Not an Exception: nothing on the way catches it."""
 
     def __init__(self, number: int) -> None:
+        self.number: int = number
         self.code: int = 128 + number
         """The exit status of a program that a signal ended, as shells tell it."""
 

@@ -104,7 +104,7 @@ class OffsetCommits:
             results: list[PartitionResult] = []
             offsets: list[tuple[int, CommittedOffset]] = []
             for index, offset, epoch, metadata in partitions:
-                if metadata and _length(metadata) > longest:
+                if metadata and is_metadata_too_large(metadata, longest):
                     results.append((index, _TOO_LARGE))
                     continue
                 if validate is not ALLOW:
@@ -148,6 +148,7 @@ def _recorded_id(topic_id: UUID, expire_ms: int) -> UUID:
     return topic_id if expire_ms == NO_TIMESTAMP else ZERO_UUID
 
 
-def _length(text: str) -> int:
-    """As Kafka counts it: in UTF-16 units."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+def is_metadata_too_large(text: str, longest: int) -> bool:
+    """Counted as Kafka does: in UTF-16 units."""
+    length = len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+    return length > longest

@@ -14,6 +14,7 @@ from barnabas.coordinator.offsets.offset_deletion import OffsetDeletion
 from barnabas.coordinator.offsets.offset_expiry import OffsetExpiry
 from barnabas.coordinator.offsets.offset_fetches import OffsetFetches
 from barnabas.coordinator.offsets.offset_store import NO_PRODUCER_ID, OffsetStore
+from barnabas.coordinator.offsets.transactional_commits import TransactionalCommits
 from barnabas.coordinator.outcome import Outcome
 from barnabas.metadata.image import TopicImage
 from barnabas.wire import Reply
@@ -21,6 +22,7 @@ from barnabas.wire.offset_commit import OffsetCommitRequest
 
 if TYPE_CHECKING:
     from kio.schema.offset_delete.v0.request import OffsetDeleteRequest
+    from kio.schema.txn_offset_commit.v5.request import TxnOffsetCommitRequest
 
 CreateSimpleGroup = Callable[[str], object]
 """Puts an empty classic group without a protocol type among the groups: the owner of standalone commits."""
@@ -40,6 +42,7 @@ class Offsets:
         self._store: OffsetStore = OffsetStore()
         self._commits: OffsetCommits = OffsetCommits(groups, environment, renew_session)
         self.commit_again = self._commits.commit_again
+        self._transactional_commits: TransactionalCommits = TransactionalCommits(groups, environment)
         self._fetches: OffsetFetches = OffsetFetches(groups, environment, self._store)
         self._deletion: OffsetDeletion = OffsetDeletion(groups, environment, self._store)
         self._expiry: OffsetExpiry = OffsetExpiry(groups, environment, self._store)
@@ -52,6 +55,9 @@ class Offsets:
 
     def commit(self, context: RequestContext, body: OffsetCommitRequest) -> Outcome[Reply]:
         return self._commits.commit(context, body)
+
+    def commit_transactional(self, context: RequestContext, body: "TxnOffsetCommitRequest") -> Outcome[Reply]:
+        return self._transactional_commits.commit(context, body)
 
     def fetch(self, context: RequestContext, group: Any, require_stable: bool) -> Reply:
         """One group of an OffsetFetch, as it came; up to version 7 that is the request itself."""

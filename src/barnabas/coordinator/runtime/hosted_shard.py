@@ -11,7 +11,8 @@ own record cannot be replayed, the shard is thrown away: what counts is in the l
 import logging
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import (
@@ -29,7 +30,7 @@ from barnabas.base.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.base.ids import TopicPartition
-from barnabas.coordinator.outcome import Outcome
+from barnabas.coordinator.outcome import Outcome, TransactionalProducer
 from barnabas.coordinator.runtime.alarm import Alarm, CallSoon
 from barnabas.coordinator.timers import Action, Key, Timers
 from barnabas.storage.append_info import AppendInfo
@@ -54,6 +55,12 @@ class Shard(Protocol):
         ...
 
 
+class TransactionalShard(Shard, Protocol):
+    """A shard that has outcomes with a producer replays their records as that producer's."""
+
+    def replay(self, record: Any, *, producer_id: int = -1) -> None: ...
+
+
 S = TypeVar("S", bound=Shard)
 
 
@@ -62,7 +69,9 @@ class ShardLog(Protocol):
 
     topic_partition: TopicPartition
 
-    def append(self, records: Sequence[Any], *, is_atomic: bool) -> AppendInfo: ...
+    def append(
+        self, records: Sequence[Any], *, is_atomic: bool, producer: TransactionalProducer | None = None
+    ) -> AppendInfo: ...
 
     def must_wait(self, appended: AppendInfo) -> bool: ...
 
@@ -94,9 +103,9 @@ class HostedShard(Generic[S]):
     # --- coming and going --------------------------------------------------------------------------------
 
     def activate(self) -> None:
-        """The shard has replayed its log."""
-        self.shard.on_loaded()
+        """The shard has replayed its log. What it finds undone there it may want to do at once."""
         self.state = ShardState.ACTIVE
+        self.shard.on_loaded()
         self._alarm.reset()
 
     def close(self, error: KafkaError) -> None:
@@ -186,10 +195,12 @@ class HostedShard(Generic[S]):
         """Write the records of an outcome, and tell its answer when they are committed."""
         try:
             if outcome.records:
-                self._last = self.log.append(outcome.records, is_atomic=outcome.is_atomic)
+                self._last = self.log.append(
+                    outcome.records, is_atomic=outcome.is_atomic, producer=outcome.producer
+                )
         except KafkaError as error:
             return self._not_written(outcome, _as_coordinator(error))
-        if outcome.records and not self._replay(outcome.records):
+        if outcome.records and not self._replay(outcome.records, outcome.producer):
             return self._not_written(outcome, UnknownServerError("the records could not be replayed"))
         last = self._last
         if last is None or not self.log.must_wait(last):
@@ -197,10 +208,13 @@ class HostedShard(Generic[S]):
             return _tell(outcome)
         return self._tell_later(outcome, last)
 
-    def _replay(self, records: Sequence[Any]) -> bool:
+    def _replay(self, records: Sequence[Any], producer: TransactionalProducer | None) -> bool:
+        replay: Callable[[Any], None] = self.shard.replay
+        if producer is not None:
+            replay = partial(cast(TransactionalShard, self.shard).replay, producer_id=producer.producer_id)
         try:
             for record in records:
-                self.shard.replay(record)
+                replay(record)
         except Exception:
             logger.exception("%s cannot replay its own records; it is loaded anew", self.log.topic_partition)
             self.close(NotCoordinator("The coordinator is loading anew"))

@@ -8,23 +8,31 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
 from barnabas.base.clock import Clock
 from barnabas.base.errors import KafkaError, NotCoordinator
 from barnabas.coordinator.runtime.hosted_shard import HostedShard, ShardState
-from barnabas.coordinator.runtime.loading import Loading
+from barnabas.coordinator.runtime.loading import Loading, Survivors
 from barnabas.replication.partition import Partition
 
 logger = logging.getLogger("coordinator")
 
 
 class Loader:
-    def __init__(self, executor: Executor, buffer_size: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        buffer_size: int,
+        clock: Clock,
+        make_survivors: Callable[[], Survivors],
+    ) -> None:
         self._executor: Executor = executor
         self._buffer_size: int = buffer_size
         self._clock: Clock = clock
+        self._make_survivors: Callable[[], Survivors] = make_survivors
         self._waiting: deque[tuple[HostedShard[Any], Partition]] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -58,7 +66,7 @@ class Loader:
     async def _load(self, hosted: HostedShard[Any], partition: Partition) -> None:
         started = time.monotonic()
         loop = asyncio.get_running_loop()
-        loading = Loading(partition.log, self._buffer_size, self._clock)
+        loading = Loading(partition.log, self._buffer_size, self._clock, self._make_survivors())
         while hosted.state is ShardState.LOADING and (piece := loading.next_slice()) is not None:
             await loop.run_in_executor(self._executor, loading.consume, piece)
         for _ in loading.finish(hosted.shard):

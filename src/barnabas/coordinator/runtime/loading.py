@@ -1,10 +1,12 @@
 """Loading a shard from the log of its partition, in steps that leave the event loop responsive.
 
-    loading = Loading(log, buffer_size, clock)
+    loading = Loading(log, buffer_size, clock, survivors)
     while (piece := loading.next_slice()) is not None:     on the loop, which owns the log
         loading.consume(piece)                             in a thread: reads the file, keeps what counts
     for _ in loading.finish(shard):                        on the loop; 5 ms at most between two steps
         ...
+
+What counts is the topic's own affair: its `Survivors` take in the batches and replay what remains of them.
 
 A slice holds its file, so the segment may be replaced by a compacted one or deleted while it is read. Reading
 goes on to the end of the log, not to the high watermark: what the leader itself has not yet acknowledged is
@@ -16,11 +18,10 @@ Kafka fails the load; what was replayed by then is no state to answer from.
 """
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from barnabas.base.clock import Clock
 from barnabas.base.errors import CorruptMessage, StorageError
-from barnabas.coordinator.runtime.loading_survivors import Replayable, Survivors
 from barnabas.storage.log_slice import LogSlice
 
 _STEP_SECONDS = 0.005
@@ -35,12 +36,27 @@ class SliceableLog(Protocol):
     def read(self, offset: int, max_bytes: int, *, up_to: int) -> LogSlice | None: ...
 
 
+class Survivors(Protocol):
+    """The records of an internal topic that count (`group_survivors`, `transaction_survivors`)."""
+
+    record_count: int
+    """Records that were read, overwritten ones included."""
+
+    def feed(self, chunk: bytes, start_offset: int, end_offset: int) -> int:
+        """Take in the whole batches of `chunk` between two offsets, not a cut last one; where to go on."""
+        ...
+
+    def replay_into(self, shard: Any) -> Iterator[None]:
+        """Replay what remains, in short steps; afterwards nothing does."""
+        ...
+
+
 class Loading:
-    def __init__(self, log: SliceableLog, buffer_size: int, clock: Clock) -> None:
+    def __init__(self, log: SliceableLog, buffer_size: int, clock: Clock, survivors: Survivors) -> None:
         self._log: SliceableLog = log
         self._buffer_size: int = buffer_size
         self._clock: Clock = clock
-        self._survivors: Survivors = Survivors()
+        self._survivors: Survivors = survivors
         self._next_offset: int = log.log_start_offset
         self._end_offset: int = log.log_end_offset
         self.byte_count: int = 0
@@ -71,7 +87,7 @@ class Loading:
         self._next_offset = next_offset
         self.byte_count += len(chunk)
 
-    def finish(self, shard: Replayable) -> Iterator[None]:
+    def finish(self, shard: Any) -> Iterator[None]:
         """Replay what counts into `shard`; gives others a turn whenever 5 ms have gone by."""
         monotonic = self._clock.monotonic
         turn_ends = monotonic() + _STEP_SECONDS

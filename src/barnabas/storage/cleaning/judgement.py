@@ -58,7 +58,9 @@ class Judgement:
 
         Transactions can only be followed forward: batches that abort takes out are told apart here.
         """
-        transactions = CleanedTransactions(self._job.aborted)
+        # Of one that ended before, the marker is not met here: the producer's next would be taken for it.
+        start = dirty[0].base_offset if dirty else 0
+        transactions = CleanedTransactions(txn for txn in self._job.aborted if txn.last_offset >= start)
         batches = 0
         for number, segment in enumerate(dirty):
             flags = bytearray()

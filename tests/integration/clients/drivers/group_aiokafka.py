@@ -132,6 +132,9 @@ class AiokafkaGroupClient(ConsumerRebalanceListener):  # type: ignore[misc]  # n
 
         self._run(resume())
 
+    def membership(self) -> object:
+        return self._settings.group  # its producers know the group only
+
     def close(self) -> None:
         self._run(self.consumer.stop())
         self._runner.close()

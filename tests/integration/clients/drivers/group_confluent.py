@@ -128,6 +128,9 @@ class ConfluentGroupClient:
     def resume(self, partitions: Collection[Partition]) -> None:
         self.consumer.resume([TopicPartition(*each) for each in partitions])
 
+    def membership(self) -> object:
+        return self.consumer.consumer_group_metadata()
+
     def close(self) -> None:
         self.consumer.close()
 

@@ -73,7 +73,7 @@ class JavaGroupClient:
         return self._assignment
 
     def commit(self, offsets: Offsets | None = None) -> None:
-        words = [] if offsets is None else _offset_words(offsets)
+        words = [] if offsets is None else offset_words(offsets)
         self._ask("commit", *words)
 
     def commit_async(self, done: Callable[[BaseException | None], None]) -> None:
@@ -110,12 +110,16 @@ class JavaGroupClient:
     def resume(self, partitions: Collection[Partition]) -> None:
         self._ask("resume", *_words(partitions))
 
+    def membership(self) -> object:
+        (answer,) = self._ask("membership")
+        return tuple(answer.split("\t"))
+
     def close(self) -> None:
         self._ask("close")
 
     def _ask(self, command: str, *words: str) -> list[str]:
         try:
-            lines = self._machine.ask_member(self._name, command, *words)
+            lines = self._machine.ask_named("member", self._name, command, *words)
         except SendFailed as error:
             text = str(error)
             if "NoOffsetForPartition" in text:
@@ -167,7 +171,7 @@ def _words(partitions: Collection[Partition]) -> list[str]:
     return [f"{each.topic}:{each.partition}" for each in partitions]
 
 
-def _offset_words(offsets: Offsets) -> list[str]:
+def offset_words(offsets: Offsets) -> list[str]:
     return [
         f"{each.topic}:{each.partition}={committed.offset}={committed.metadata}"
         for each, committed in offsets.items()

@@ -142,6 +142,9 @@ class KafkaPythonGroupClient(ConsumerRebalanceListener):  # type: ignore[misc]  
     def resume(self, partitions: Collection[Partition]) -> None:
         self.consumer.resume(*[TopicPartition(*each) for each in partitions])
 
+    def membership(self) -> object:
+        return self.consumer.group_metadata()
+
     def close(self) -> None:
         self.consumer.close()
         # Sockets of refused connections are left to the collector: let it find them in the test that knows.

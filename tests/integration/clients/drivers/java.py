@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tests.integration.clients.drivers import SendFailed
-from tests.integration.clients.jars import compile_driver, java_command
+from tests.integration.clients.jars import java_command
 from tests.integration.clients.messages import PATIENCE, Message, Settings
 
 
@@ -18,7 +18,6 @@ class JavaMachine:
     """The running JVM."""
 
     def __init__(self, jars: Path, classes: Path) -> None:
-        compile_driver(jars, classes)
         self._process: subprocess.Popen[str] = subprocess.Popen(
             [*java_command(jars, classes), "ClientDriver"],
             stdin=subprocess.PIPE,
@@ -27,7 +26,7 @@ class JavaMachine:
             text=True,
             encoding="utf-8",
         )
-        # Members of groups have threads of their own at both ends; all others ask one after the other.
+        # Clients with names have threads of their own at both ends; all others ask one after the other.
         self._turn: threading.Lock = threading.Lock()
         self._writing: threading.Lock = threading.Lock()
         self._answers: defaultdict[str, queue.SimpleQueue[str]] = defaultdict(queue.SimpleQueue)
@@ -40,9 +39,9 @@ class JavaMachine:
             self._write(words, lines)
             return self._answer("")
 
-    def ask_member(self, name: str, *words: str) -> list[str]:
-        """The same for a member; by its one thread."""
-        self._write(("member", name, *words), ())
+    def ask_named(self, kind: str, name: str, *words: str, lines: Sequence[str] = ()) -> list[str]:
+        """The same for a client with a name (`kind` is member or transaction); by its one thread."""
+        self._write((kind, name, *words), lines)
         return self._answer(name)
 
     def _write(self, words: Sequence[str], lines: Sequence[str]) -> None:
@@ -101,7 +100,7 @@ class JavaDriver:
         )
 
     def produce(self, topic: str, messages: Sequence[Message]) -> None:
-        lines = ["\t".join(_words(message)) for message in messages]
+        lines = ["\t".join(words_of(message)) for message in messages]
         self._machine.ask("produce", self.of_producer, topic, lines=lines)
 
     def consume(self, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Message]:
@@ -117,7 +116,7 @@ class JavaDriver:
         self._machine.ask("close")
 
 
-def _words(message: Message) -> list[str]:
+def words_of(message: Message) -> list[str]:
     words = [str(message.partition), str(message.timestamp), _text(message.key), _text(message.value)]
     for name, value in message.headers:
         words += [name, _text(value)]

@@ -43,6 +43,7 @@ public final class ClientDriver {
     private final BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     private final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
     private final GroupCommands members = new GroupCommands(out);
+    private final TransactionCommands transactions = new TransactionCommands(out);
 
     public static void main(String[] arguments) throws Exception {
         new ClientDriver().run();
@@ -57,6 +58,10 @@ public final class ClientDriver {
             }
             if (words[0].equals("member")) {
                 members.answer(words[2], words[3], List.of(words).subList(4, words.length));
+                continue;
+            }
+            if (words[0].equals("transaction")) {
+                transactions.answer(words[2], words[3], List.of(words).subList(4, words.length), more);
                 continue;
             }
             try {
@@ -92,18 +97,22 @@ public final class ClientDriver {
         KafkaProducer<byte[], byte[]> producer = producers.computeIfAbsent(settings, this::newProducer);
         List<Future<RecordMetadata>> sent = new ArrayList<>();
         for (String line : lines) {
-            String[] words = line.split("\t", -1);
-            long timestamp = Long.parseLong(words[1]);
-            ProducerRecord<byte[], byte[]> record =
-                new ProducerRecord<>(topic, Integer.valueOf(words[0]), timestamp < 0 ? null : timestamp, bytes(words[2]), bytes(words[3]));
-            for (int at = 4; at + 1 < words.length; at += 2) {
-                record.headers().add(words[at], bytes(words[at + 1]));
-            }
-            sent.add(producer.send(record));
+            sent.add(producer.send(recordOf(topic, line)));
         }
         for (Future<RecordMetadata> each : sent) {
             out.println(each.get(PATIENCE.toSeconds(), TimeUnit.SECONDS).offset());
         }
+    }
+
+    static ProducerRecord<byte[], byte[]> recordOf(String topic, String line) {
+        String[] words = line.split("\t", -1);
+        long timestamp = Long.parseLong(words[1]);
+        ProducerRecord<byte[], byte[]> record =
+            new ProducerRecord<>(topic, Integer.valueOf(words[0]), timestamp < 0 ? null : timestamp, bytes(words[2]), bytes(words[3]));
+        for (int at = 4; at + 1 < words.length; at += 2) {
+            record.headers().add(words[at], bytes(words[at + 1]));
+        }
+        return record;
     }
 
     private void consume(String settings, TopicPartition partition, long offset, int count) {

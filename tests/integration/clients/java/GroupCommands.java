@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -94,6 +95,7 @@ final class GroupCommands {
                 case "offset-for-time" -> offsetForTime(partition(words.get(0)), Long.parseLong(words.get(1)), lines);
                 case "pause" -> consumer.pause(partitions(words));
                 case "resume" -> consumer.resume(partitions(words));
+                case "membership" -> lines.add(membership(consumer.groupMetadata()));
                 case "close" -> consumer.close();
                 default -> throw new IllegalArgumentException(command);
             }
@@ -122,12 +124,7 @@ final class GroupCommands {
                 consumer.commitSync(PATIENCE);
                 return;
             }
-            Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
-            for (String word : words) {
-                String[] parts = word.split("=", 3);
-                offsets.put(partition(parts[0]), new OffsetAndMetadata(Long.parseLong(parts[1]), parts[2]));
-            }
-            consumer.commitSync(offsets, PATIENCE);
+            consumer.commitSync(offsets(words), PATIENCE);
         }
 
         /** The callback comes in a later call of the consumer; a commit of nothing, waited for, is the shortest. */
@@ -144,6 +141,10 @@ final class GroupCommands {
                 OffsetAndMetadata known = found.get(each);
                 lines.add(text(List.of(each)) + "\t" + (known == null ? "-\t" : known.offset() + "\t" + known.metadata()));
             }
+        }
+
+        private String membership(ConsumerGroupMetadata found) {
+            return found.groupId() + "\t" + found.generationId() + "\t" + found.memberId() + "\t" + found.groupInstanceId().orElse("");
         }
 
         private void offsetForTime(TopicPartition partition, long time, List<String> lines) {
@@ -168,6 +169,16 @@ final class GroupCommands {
         public void onPartitionsLost(Collection<TopicPartition> partitions) {
             heard.add("lost\t" + text(partitions));
         }
+    }
+
+    /** Words topic:number=offset=metadata. */
+    static Map<TopicPartition, OffsetAndMetadata> offsets(List<String> words) {
+        Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+        for (String word : words) {
+            String[] parts = word.split("=", 3);
+            offsets.put(partition(parts[0]), new OffsetAndMetadata(Long.parseLong(parts[1]), parts[2]));
+        }
+        return offsets;
     }
 
     private static TopicPartition partition(String word) {

@@ -1,12 +1,8 @@
 """kafka-transactions where there are none: heads of tables, and errors. Open ones: test_transactions.py."""
 
-from tests.integration.tools.scenario import Scenario, Way, step
+from tests.integration.tools.scenario import Scenario, step
 
 _TRANSACTIONS = "kafka-transactions --bootstrap-server {bootstrap}"
-_NONE_YET = {
-    Way.THEIRS_AT_BARNABAS: "our broker serves no transactions yet",
-    Way.OURS_AT_BARNABAS: "our broker serves no transactions yet",
-}
 _TOPIC = (
     step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic}"),
     step("kafka-topics --bootstrap-server {bootstrap} --describe --topic {topic}", until="Leader: 1"),
@@ -66,7 +62,6 @@ SCENARIOS = [
             step(f"{_TRANSACTIONS} describe --transactional-id {{group}}", code=0),
         ),
         rules=((r"((?:\{group\} *\t1|1 +\t\{group\}) *\t)\d+ +\t", r"\1{n}\t"),),
-        without=_NONE_YET,
     ),
     Scenario(
         "command lines of the transactions tool that are wrong",

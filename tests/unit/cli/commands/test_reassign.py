@@ -86,7 +86,7 @@ def test_status_follows_to_the_end_and_removes_throttles(
         if len(pauses) == 2:
             cluster.finish()
 
-    monkeypatch.setattr("barnabas.cli.view.time.sleep", pause)
+    monkeypatch.setattr("barnabas.cli.view._pause", pause)
     code, out, _ = run("status", file, "--follow", "--every", "7")
     assert code == 0
     states = [line.split()[4] for line in out.splitlines() if line.startswith("a ")]

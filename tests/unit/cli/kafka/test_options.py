@@ -1,6 +1,6 @@
 import pytest
 
-from barnabas.cli.kafka.options import Options, UsageError
+from barnabas.cli.kafka.options import Options, UsageError, integer
 
 
 def _options() -> Options:
@@ -110,3 +110,18 @@ def test_help_lists_every_option_once_and_by_name() -> None:
     assert "--consumer.config" not in names
     assert any("<timestamp>" in line and "(default: -1)" in line for line in lines)
     assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("text", ["1_0", " 1", "1.0", "\u0661", "9223372036854775808", "", "+-1"])
+def test_number_is_read_as_java_reads_a_long(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^Cannot parse argument '.*' of option time$"):
+        _options().parse([f"--time={text}"])
+    assert _options().parse(["--time", "+9223372036854775807"]).time == 2**63 - 1
+
+
+def test_int_is_smaller_than_a_long() -> None:
+    options = Options("kafka-thing", "Does things.")
+    options.option("partitions", "How many.", kind=integer)
+    assert options.parse(["--partitions", "2147483647"]).partitions == 2**31 - 1
+    with pytest.raises(UsageError, match=r"^Cannot parse argument '2147483648' of option partitions$"):
+        options.parse(["--partitions", "2147483648"])

@@ -12,6 +12,11 @@ from kio.schema.offset_delete.v0.request import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from kio.schema.txn_offset_commit.v5.request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from tests.strategies.entities import written
 from tests.unit.coordinator.shard_driver import ShardDriver, shard_environment
 
@@ -158,6 +163,9 @@ class OffsetsShard:
     def commit(self, version: int, body: Any) -> Deferred[Reply]:
         return self.driver.call(self.offsets.commit, context(version), body)
 
+    def commit_transactional(self, body: TxnOffsetCommitRequest, version: int = 5) -> Deferred[Reply]:
+        return self.driver.call(self.offsets.commit_transactional, context(version), body)
+
     def fetch(self, version: int, body: Any, require_stable: bool = False) -> Reply:
         return self.offsets.fetch(context(version), body, require_stable)
 
@@ -223,6 +231,42 @@ def commit_request(
         **rest,
     )
     return parse_offset_commit(version, memoryview(written(entity)).toreadonly(), 0)
+
+
+def transactional_request(
+    group_id: str,
+    topics: Mapping[str, Mapping[int, int | tuple[int, str | None]]],
+    *,
+    producer: tuple[int, int] = (40, 0),
+    member_id: str = "",
+    generation: int = -1,
+    instance_id: str | None = None,
+    leader_epoch: int = -1,
+) -> TxnOffsetCommitRequest:
+    """A TxnOffsetCommit in the newest version's shape, as the shard gets all of them."""
+    values: dict[str, Any] = {
+        "transactional_id": "t",
+        "group_id": group_id,
+        "producer_id": producer[0],
+        "producer_epoch": producer[1],
+        "generation_id": generation,
+        "member_id": member_id,
+        "group_instance_id": instance_id,
+    }
+    asked = []
+    for name, partitions in topics.items():
+        each: list[dict[str, Any]] = [
+            {
+                "partition_index": number,
+                "committed_offset": value[0] if isinstance(value, tuple) else value,
+                "committed_metadata": value[1] if isinstance(value, tuple) else "",
+                "committed_leader_epoch": leader_epoch,
+            }
+            for number, value in partitions.items()
+        ]
+        rows = tuple(TxnOffsetCommitRequestPartition(**row) for row in each)
+        asked.append(TxnOffsetCommitRequestTopic(name=name, partitions=rows))  # type: ignore[arg-type]
+    return TxnOffsetCommitRequest(**values, topics=tuple(asked))
 
 
 def fetch_request(

@@ -10,7 +10,8 @@ from barnabas.coordinator.group_records import (
     OffsetCommit,
 )
 from barnabas.coordinator.record_codec import encode_record
-from barnabas.records.builder import build_batch, build_control_batch
+from barnabas.records.builder import build_batch
+from barnabas.records.control import build_end_marker
 from barnabas.records.record import Record
 
 NOW = 1_600_000_000_000
@@ -87,6 +88,4 @@ def batch_of(
 
 
 def marker(producer_id: int, base_offset: int = 0, *, commit: bool) -> bytes:
-    return build_control_batch(
-        commit=commit, producer_id=producer_id, producer_epoch=0, timestamp=NOW, base_offset=base_offset
-    )
+    return build_end_marker(producer_id, 0, commit, 0, NOW, base_offset=base_offset)

@@ -17,7 +17,7 @@ from barnabas.base.errors import (
     UnknownServerError,
 )
 from barnabas.base.ids import TopicPartition
-from barnabas.coordinator.outcome import Outcome
+from barnabas.coordinator.outcome import Outcome, TransactionalProducer
 from barnabas.coordinator.runtime.alarm import Alarm
 from barnabas.coordinator.runtime.hosted_shard import HostedShard
 from barnabas.coordinator.timers import Timers
@@ -58,7 +58,9 @@ class MemoryLog:
         self._waiting: list[tuple[int, Callable[[KafkaError | None], None]]] = []
         self._committed: int = -1
 
-    def append(self, records: Sequence[Any], *, is_atomic: bool) -> AppendInfo:
+    def append(
+        self, records: Sequence[Any], *, is_atomic: bool, producer: TransactionalProducer | None = None
+    ) -> AppendInfo:
         if self.refusal is not None:
             raise self.refusal
         self.batches.append(list(records))
@@ -285,7 +287,9 @@ def test_gathered_writes_come_before_anything_else_that_happens_to_the_shard(hou
 def test_gathered_writes_that_do_not_fit_together_are_written_one_by_one(house: House) -> None:
     real = house.log.append
 
-    def small_batches_only(records: Sequence[Any], *, is_atomic: bool) -> AppendInfo:
+    def small_batches_only(
+        records: Sequence[Any], *, is_atomic: bool, producer: TransactionalProducer | None = None
+    ) -> AppendInfo:
         if len(records) > 1:
             raise MessageTooLarge("more than one")
         return real(records, is_atomic=is_atomic)

@@ -10,6 +10,7 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import CorruptMessage, StorageError
 from barnabas.base.filesystem import FileSystem
 from barnabas.coordinator.group_records import GroupRecord
+from barnabas.coordinator.runtime.group_survivors import GroupSurvivors
 from barnabas.coordinator.runtime.loading import Loading, SliceableLog
 from barnabas.storage.append_info import AppendOrigin
 from barnabas.storage.environment import LogEnvironment
@@ -29,7 +30,7 @@ def consume_all(loading: Loading) -> int:
 
 
 def load(log: SliceableLog, buffer_size: int = BUFFER) -> ReplayedShard:
-    loading, shard = Loading(log, buffer_size, ManualClock()), ReplayedShard()
+    loading, shard = Loading(log, buffer_size, ManualClock(), GroupSurvivors()), ReplayedShard()
     consume_all(loading)
     for _ in loading.finish(shard):
         pass
@@ -53,7 +54,7 @@ def log_of_commits(count: int, memory: MemoryLogs | None = None) -> Log:
 def test_a_log_of_many_segments_is_loaded_whole(buffer_size: int) -> None:
     log = log_of_commits(60)
     assert len(list(log.segments.from_offset(0))) > 5
-    loading, shard = Loading(log, buffer_size, ManualClock()), ReplayedShard()
+    loading, shard = Loading(log, buffer_size, ManualClock(), GroupSurvivors()), ReplayedShard()
     consume_all(loading)
     for _ in loading.finish(shard):
         pass
@@ -68,7 +69,7 @@ def test_a_log_of_many_segments_is_loaded_whole(buffer_size: int) -> None:
 
 def test_an_empty_log_has_nothing_to_load() -> None:
     log = MemoryLogs(SMALL_SEGMENTS).create()
-    assert Loading(log, BUFFER, ManualClock()).next_slice() is None
+    assert Loading(log, BUFFER, ManualClock(), GroupSurvivors()).next_slice() is None
     assert load(log).records == []
 
 
@@ -88,7 +89,7 @@ def test_loading_begins_at_the_start_of_the_log() -> None:
 
 def test_a_start_that_moves_on_while_loading_is_followed() -> None:
     log = log_of_commits(60)
-    loading = Loading(log, 150, ManualClock())
+    loading = Loading(log, 150, ManualClock(), GroupSurvivors())
     piece = loading.next_slice()
     assert piece is not None
     loading.consume(piece)
@@ -100,7 +101,7 @@ def test_a_start_that_moves_on_while_loading_is_followed() -> None:
 
 def test_what_is_appended_while_loading_is_loaded_too() -> None:
     log = log_of_commits(3)
-    loading, shard = Loading(log, BUFFER, ManualClock()), ReplayedShard()
+    loading, shard = Loading(log, BUFFER, ManualClock(), GroupSurvivors()), ReplayedShard()
     piece = loading.next_slice()
     assert piece is not None
     append(log, commit("late", 1))
@@ -121,7 +122,7 @@ def test_finishing_gives_others_a_turn_every_few_milliseconds() -> None:
 
     log = MemoryLogs().create()
     append(log, *(group(f"group-{number}", 1) for number in range(9)))
-    loading, shard = Loading(log, BUFFER, clock), SlowShard()
+    loading, shard = Loading(log, BUFFER, clock, GroupSurvivors()), SlowShard()
     consume_all(loading)
     turns = [len(shard.records) for _ in loading.finish(shard)]
     assert turns == [3, 6, 9]
@@ -129,7 +130,7 @@ def test_finishing_gives_others_a_turn_every_few_milliseconds() -> None:
 
 def test_a_disk_that_fails_is_an_error_of_storage() -> None:
     memory = MemoryLogs(SMALL_SEGMENTS)
-    loading = Loading(log_of_commits(3, memory), BUFFER, ManualClock())
+    loading = Loading(log_of_commits(3, memory), BUFFER, ManualClock(), GroupSurvivors())
     piece = loading.next_slice()
     assert piece is not None
     memory.fs.reads_fail = True
@@ -138,7 +139,7 @@ def test_a_disk_that_fails_is_an_error_of_storage() -> None:
 
 
 def test_a_slice_without_a_whole_batch_is_corrupt() -> None:
-    loading = Loading(log_of_commits(3), BUFFER, ManualClock())
+    loading = Loading(log_of_commits(3), BUFFER, ManualClock(), GroupSurvivors())
     piece = loading.next_slice()
     assert piece is not None
     piece.size = 80
@@ -157,7 +158,7 @@ def test_the_groups_of_apache_kafka_are_loaded(tmp_path: Path) -> None:
         def replay(self, record: GroupRecord, *, producer_id: int = -1) -> None:
             seen.append(record)
 
-    loading = Loading(log, BUFFER, ManualClock())
+    loading = Loading(log, BUFFER, ManualClock(), GroupSurvivors())
     consume_all(loading)
     for _ in loading.finish(Witness()):
         pass

@@ -213,6 +213,21 @@ def test_aborted_records_go_and_do_not_hide_older_values() -> None:
     assert [txn.producer_id for txn in log.log.aborted_transactions(0, 6)] == [5]
 
 
+def test_commit_after_an_abort_that_is_clean_already_hides_older_values() -> None:
+    log = Compacted()
+    log.append(rows(("a", "old")))
+    _transaction(log, 5, "b", commit=False)
+    log.seal()
+    log.clean()
+    log.append(rows(("a", "new")), producer_id=5, producer_epoch=0, base_sequence=1, transactional=True)
+    end(log, 5, commit=True)
+    log.append(rows(("z", "1")))
+    log.seal()
+    log.clean()
+    records = [each for each in log.values() if each[1] in ("a", "z")]
+    assert [value for _, _, value in records] == ["new", "1"]
+
+
 def test_marker_without_records_gets_a_horizon_and_goes_after_it() -> None:
     log = Compacted()
     _transaction(log, 5, "a", commit=True)

@@ -59,7 +59,7 @@ class Replayable(Protocol):
     def replay(self, record: GroupRecord, *, producer_id: int = NO_PRODUCER_ID) -> None: ...
 
 
-class Survivors:
+class GroupSurvivors:
     def __init__(self) -> None:
         self.record_count: int = 0
         """Records that were read, overwritten ones included."""

@@ -17,7 +17,7 @@ from tests.unit.coordinator.runtime.replayed_shard import (
 from barnabas.base.errors import CorruptMessage, InvalidRecord, KafkaError
 from barnabas.coordinator.group_records import GroupRecord
 from barnabas.coordinator.record_codec import encode_record
-from barnabas.coordinator.runtime.loading_survivors import Survivors
+from barnabas.coordinator.runtime.group_survivors import GroupSurvivors
 from barnabas.records.batch import HEADER_SIZE, iter_headers
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
@@ -25,13 +25,13 @@ from barnabas.records.record import Record
 EVERYTHING = 1 << 40
 
 
-def survivors_of(*batches: bytes) -> Survivors:
-    survivors = Survivors()
+def survivors_of(*batches: bytes) -> GroupSurvivors:
+    survivors = GroupSurvivors()
     survivors.feed(b"".join(batches), 0, EVERYTHING)
     return survivors
 
 
-def replayed(survivors: Survivors) -> ReplayedShard:
+def replayed(survivors: GroupSurvivors) -> ReplayedShard:
     shard = ReplayedShard()
     for _ in survivors.replay_into(shard):
         pass
@@ -118,7 +118,7 @@ def test_chunks_of_any_size_give_the_same(log: list[Written], size: int) -> None
     encoded = encode_log(log)
     starts = {header.base_offset: position for position, header in iter_headers(encoded)}
     largest = max(header.size for _, header in iter_headers(encoded))
-    pieces = Survivors()
+    pieces = GroupSurvivors()
     offset = 0
     while offset in starts:
         start = starts[offset]
@@ -221,14 +221,14 @@ def test_a_batch_that_compaction_emptied_is_passed_over() -> None:
     emptied = build_batch(
         [], base_offset=3, keep_offsets=True, last_offset=9, producer_id=5, producer_epoch=0
     )
-    survivors = Survivors()
+    survivors = GroupSurvivors()
     assert survivors.feed(emptied + batch_of([commit("a", 1)], 10), 0, EVERYTHING) == 11
     assert len(replayed(survivors).offsets) == 1
 
 
 def test_batches_outside_the_asked_offsets_are_left_alone() -> None:
     log = b"".join(batch_of([commit(name, 1)], offset) for offset, name in enumerate("abcd"))
-    survivors = Survivors()
+    survivors = GroupSurvivors()
     assert survivors.feed(log, 1, 3) == 3
     assert sorted(replayed(survivors).offsets) == [("b", "topic", 0), ("c", "topic", 0)]
 
@@ -236,7 +236,7 @@ def test_batches_outside_the_asked_offsets_are_left_alone() -> None:
 def test_a_cut_batch_waits_for_the_next_chunk() -> None:
     first, second = batch_of([commit("a", 1)]), batch_of([commit("b", 1)], 1)
     for cut in (1, HEADER_SIZE, len(second) - 1):
-        survivors = Survivors()
+        survivors = GroupSurvivors()
         assert survivors.feed(first + second[:cut], 0, EVERYTHING) == 1
         assert survivors.feed(second, 1, EVERYTHING) == 2
         assert len(survivors) == 2

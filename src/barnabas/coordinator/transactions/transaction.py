@@ -1,0 +1,108 @@
+"""A transactional id as the coordinator knows it: who its producer is, and how far its transaction has come.
+
+Immutable: `transitions` makes the next one of it, the shard keeps the newest. All of it is durable but
+`last_producer_epoch`, which Kafka's record has no field for: after loading it is -1, and a repeated
+InitProducerId (KIP-360) that spans a change of the coordinator is told that it is fenced.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from barnabas.base.ids import TopicPartition
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_TIMESTAMP = -1
+MAX_EPOCH = 0x7FFF
+NO_TIMEOUT_MS = 0x7FFF_FFFF
+"""The timeout of a transaction that takes part in a two-phase commit (KIP-939): it never times out."""
+EPOCH_BUMP_VERSION = 2
+"""The transaction version (`transaction.version`) from which each end of a transaction bumps the epoch."""
+
+
+def is_exhausted(epoch: int) -> bool:
+    """No client is given the last epoch, so that there is always one left to fence it with."""
+    return epoch >= MAX_EPOCH - 1
+
+
+class TransactionState(IntEnum):
+    """The numbers are those of the log."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    """Never in a log or in memory: a tombstone removes an expired id. Clients may ask for its name."""
+    PREPARE_EPOCH_FENCE = 7
+    """The same: fencing and aborting are one record here."""
+
+    @property
+    def label(self) -> str:
+        """Kafka's name of the state, as clients see it."""
+        return _LABELS[self]
+
+    @property
+    def is_prepared(self) -> bool:
+        """The outcome is decided, and markers are to be written."""
+        return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+
+    @property
+    def is_complete(self) -> bool:
+        return self in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+
+    @property
+    def can_expire(self) -> bool:
+        return self is TransactionState.EMPTY or self.is_complete
+
+
+_LABELS = {state: "".join(word.capitalize() for word in state.name.split("_")) for state in TransactionState}
+STATES_BY_LABEL = {label: state for state, label in _LABELS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    state: TransactionState = TransactionState.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    previous_producer_id: int = NO_PRODUCER_ID
+    """The producer id before the last change of state: the same one unless that change replaced it."""
+    next_producer_id: int = NO_PRODUCER_ID
+    """Who the producer is once the transaction is complete, if that is to change; -1 if not."""
+    next_producer_epoch: int = NO_PRODUCER_EPOCH
+    """The epoch that goes with it; -1 for 0. Not -1 only if a new producer kept the transaction (KIP-939):
+    then `producer_id` and `producer_epoch` are those of the transaction, and these two are the client's."""
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    start_ms: int = NO_TIMESTAMP
+    update_ms: int = NO_TIMESTAMP
+    client_version: int = 0
+    """The transaction version that the producer used in the last change of state: 0, 1 or 2."""
+
+    @property
+    def is_two_phase(self) -> bool:
+        """It takes part in a two-phase commit, and has no timeout. The log tells by the timeout's value."""
+        return self.timeout_ms == NO_TIMEOUT_MS
+
+    @property
+    def is_kept(self) -> bool:
+        """A new producer took the transaction over as it was, to complete it (KIP-939)."""
+        return self.next_producer_epoch != NO_PRODUCER_EPOCH
+
+    @property
+    def client_producer_id(self) -> int:
+        """Whom the client has to be; `producer_id` is who wrote the records of the transaction."""
+        return self.next_producer_id if self.is_kept else self.producer_id
+
+    @property
+    def client_epoch(self) -> int:
+        return self.next_producer_epoch if self.is_kept else self.producer_epoch
+
+    @property
+    def is_commit(self) -> bool:
+        """Of a transaction whose outcome is decided: is it to be committed."""
+        return self.state in (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)

@@ -1,0 +1,232 @@
+"""How a transaction goes from state to state: pure functions that make the next `Transaction` of one.
+
+The caller has checked who asks, and that the request fits the state; a change that the table does not have is
+a bug, and is refused. Each of them is one record of the log.
+
+    Empty           -> Empty, Ongoing, PrepareAbort (version 2: abort of a transaction without partitions)
+    Ongoing         -> Ongoing, PrepareCommit, PrepareAbort
+    Prepare*        -> Complete* of the same outcome
+    Complete*       -> Empty, Ongoing, PrepareAbort (as from Empty)
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from barnabas.base.errors import ProducerFenced, UnknownServerError
+from barnabas.base.ids import TopicPartition
+from barnabas.coordinator.transactions.transaction import (
+    EPOCH_BUMP_VERSION,
+    MAX_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    Transaction,
+    TransactionState,
+    is_exhausted,
+)
+
+_BETWEEN = frozenset({TransactionState.EMPTY, TransactionState.ONGOING, TransactionState.PREPARE_ABORT})
+_NEXT: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: _BETWEEN,
+    TransactionState.ONGOING: frozenset(
+        {TransactionState.ONGOING, TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT}
+    ),
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.COMPLETE_COMMIT}),
+    TransactionState.PREPARE_ABORT: frozenset({TransactionState.COMPLETE_ABORT}),
+    TransactionState.COMPLETE_COMMIT: _BETWEEN,
+    TransactionState.COMPLETE_ABORT: _BETWEEN,
+}
+
+
+def can_follow(before: TransactionState, after: TransactionState) -> bool:
+    return after in _NEXT.get(before, ())
+
+
+def _moved(transaction: Transaction, state: TransactionState, now_ms: int, **changes: Any) -> Transaction:
+    if not can_follow(transaction.state, state):
+        raise UnknownServerError(
+            f"Transaction {transaction.transactional_id} cannot go from {transaction.state.label} "
+            f"to {state.label}."
+        )
+    changes.setdefault("previous_producer_id", transaction.client_producer_id)
+    return replace(transaction, state=state, update_ms=now_ms, **changes)
+
+
+# --- a producer begins ------------------------------------------------------------------------------------
+
+
+def bump_epoch(
+    transaction: Transaction, expected_epoch: int | None, timeout_ms: int, now_ms: int
+) -> Transaction:
+    epoch, last_epoch = _bumped(transaction, expected_epoch)
+    return _begun(transaction, timeout_ms, now_ms, producer_epoch=epoch, last_producer_epoch=last_epoch)
+
+
+def rotate_producer_id(
+    transaction: Transaction, expected_epoch: int | None, timeout_ms: int, now_ms: int, fresh_id: int
+) -> Transaction:
+    """The epochs of the producer id are used up: go on with a new one."""
+    last_epoch = NO_PRODUCER_EPOCH if expected_epoch is None else transaction.producer_epoch
+    return _begun(
+        transaction,
+        timeout_ms,
+        now_ms,
+        producer_id=fresh_id,
+        producer_epoch=0,
+        last_producer_epoch=last_epoch,
+    )
+
+
+def _begun(transaction: Transaction, timeout_ms: int, now_ms: int, **changes: int) -> Transaction:
+    return _moved(
+        transaction,
+        TransactionState.EMPTY,
+        now_ms,
+        timeout_ms=timeout_ms,
+        partitions=frozenset(),
+        start_ms=NO_TIMESTAMP,
+        **changes,
+    )
+
+
+def keep_prepared(
+    transaction: Transaction, expected_epoch: int | None, now_ms: int, fresh_id: int
+) -> Transaction:
+    """An ongoing transaction stays as it is, but only the producer that begins now may complete it (KIP-939).
+
+    Its timeout stays too: what the new producer asks for is for the transactions after this one.
+    """
+    is_current = expected_epoch is None or expected_epoch == transaction.client_epoch
+    if is_exhausted(transaction.client_epoch) and is_current:
+        producer_id, epoch = fresh_id, 0
+        last_epoch = NO_PRODUCER_EPOCH if expected_epoch is None else transaction.client_epoch
+    else:
+        producer_id = transaction.client_producer_id
+        epoch, last_epoch = _bumped(transaction, expected_epoch)
+    return _moved(
+        transaction,
+        TransactionState.ONGOING,
+        now_ms,
+        next_producer_id=producer_id,
+        next_producer_epoch=epoch,
+        last_producer_epoch=last_epoch,
+    )
+
+
+def _bumped(transaction: Transaction, expected_epoch: int | None) -> tuple[int, int]:
+    """The next epoch and the one before it, for a producer that may say which epoch it has (KIP-360)."""
+    epoch = transaction.client_epoch
+    if expected_epoch is None:
+        # A new producer: nobody else may take this answer for a repeated one.
+        return epoch + 1, NO_PRODUCER_EPOCH
+    if epoch in (NO_PRODUCER_EPOCH, expected_epoch):
+        return epoch + 1, epoch
+    if expected_epoch == transaction.last_producer_epoch:
+        # Asked again after the answer got lost.
+        return epoch, transaction.last_producer_epoch
+    raise ProducerFenced(
+        f"Epoch {expected_epoch} of {transaction.transactional_id} is neither its current one, {epoch}, "
+        f"nor the one before, {transaction.last_producer_epoch}."
+    )
+
+
+# --- a transaction -----------------------------------------------------------------------------------------
+
+
+def add_partitions(
+    transaction: Transaction, partitions: Collection[TopicPartition], now_ms: int, client_version: int
+) -> Transaction:
+    is_ongoing = transaction.state is TransactionState.ONGOING
+    return _moved(
+        transaction,
+        TransactionState.ONGOING,
+        now_ms,
+        partitions=transaction.partitions.union(partitions),
+        start_ms=transaction.start_ms if is_ongoing else now_ms,
+        client_version=client_version,
+    )
+
+
+def needs_fresh_id(transaction: Transaction, version: int) -> bool:
+    """Would ending the transaction, in that transaction version, use a new producer id."""
+    bumps = version >= EPOCH_BUMP_VERSION or transaction.is_kept
+    return bumps and is_exhausted(transaction.client_epoch)
+
+
+def prepare_end(
+    transaction: Transaction, *, is_commit: bool, version: int, now_ms: int, fresh_id: int
+) -> Transaction:
+    """The outcome is decided. From version 2 on the epoch is bumped: the markers carry the new one."""
+    state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
+    # An abort without partitions never had a start.
+    is_ongoing = transaction.state is TransactionState.ONGOING
+    start_ms = transaction.start_ms if is_ongoing else now_ms
+    if version < EPOCH_BUMP_VERSION:
+        return _moved(transaction, state, now_ms, start_ms=start_ms, client_version=0)
+    next_id, next_epoch = _next_identity(transaction, version, fresh_id)
+    return _moved(
+        transaction,
+        state,
+        now_ms,
+        producer_epoch=min(transaction.producer_epoch + 1, MAX_EPOCH),
+        last_producer_epoch=transaction.client_epoch,
+        next_producer_id=next_id,
+        next_producer_epoch=next_epoch,
+        start_ms=start_ms,
+        client_version=version,
+    )
+
+
+def fence(transaction: Transaction, *, version: int, now_ms: int, fresh_id: int) -> Transaction:
+    """The coordinator aborts an ongoing transaction, and its producer does not go on with this epoch."""
+    if version >= EPOCH_BUMP_VERSION:
+        return prepare_end(transaction, is_commit=False, version=version, now_ms=now_ms, fresh_id=fresh_id)
+    next_id, next_epoch = _next_identity(transaction, version, fresh_id)
+    return _moved(
+        transaction,
+        TransactionState.PREPARE_ABORT,
+        now_ms,
+        producer_epoch=min(transaction.producer_epoch + 1, MAX_EPOCH),
+        last_producer_epoch=NO_PRODUCER_EPOCH,
+        next_producer_id=next_id,
+        next_producer_epoch=next_epoch,
+        client_version=0,
+    )
+
+
+def _next_identity(transaction: Transaction, version: int, fresh_id: int) -> tuple[int, int]:
+    """Who the producer will be after the transaction, if that is not said by its own id and epoch.
+
+    A kept transaction bumps the client's epoch once more: else a delayed EndTxn of the same producer could
+    end its next transaction.
+    """
+    if needs_fresh_id(transaction, version):
+        return fresh_id, 0 if transaction.is_kept else NO_PRODUCER_EPOCH
+    if transaction.is_kept:
+        return transaction.client_producer_id, transaction.client_epoch + 1
+    return NO_PRODUCER_ID, NO_PRODUCER_EPOCH
+
+
+def complete(transaction: Transaction, now_ms: int) -> Transaction:
+    """All markers are written."""
+    is_commit = transaction.state is TransactionState.PREPARE_COMMIT
+    producer_id, epoch = transaction.producer_id, transaction.producer_epoch
+    previous_id = producer_id
+    if transaction.is_kept:
+        producer_id, epoch = transaction.client_producer_id, transaction.client_epoch
+        # Whom the client was when it asked for the end: it may ask again.
+        previous_id = transaction.previous_producer_id
+    elif transaction.next_producer_id != NO_PRODUCER_ID and transaction.client_version >= EPOCH_BUMP_VERSION:
+        producer_id, epoch = transaction.next_producer_id, 0
+    return _moved(
+        transaction,
+        TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT,
+        now_ms,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        previous_producer_id=previous_id,
+        next_producer_id=NO_PRODUCER_ID,
+        next_producer_epoch=NO_PRODUCER_EPOCH,
+        partitions=frozenset(),
+    )

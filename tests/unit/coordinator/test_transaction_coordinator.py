@@ -1,0 +1,208 @@
+"""From the outcome of a transaction to its markers and its completion."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes.node import Node
+
+from barnabas.base.deferred import Deferred
+from barnabas.base.errors import (
+    CoordinatorLoadInProgress,
+    InvalidProducerEpoch,
+    KafkaError,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+)
+from barnabas.base.ids import TopicPartition
+from barnabas.coordinator.end_marker import EndMarker
+from barnabas.coordinator.markers import Markers
+from barnabas.coordinator.runtime.hosted_shard import HostedShard
+from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
+from barnabas.coordinator.transactions.shard import TransactionShard
+from barnabas.coordinator.transactions.transaction import Transaction, TransactionState
+from barnabas.coordinator.transactions.transaction_record import TransactionRecord
+from barnabas.records.batch import iter_headers
+from barnabas.replication.partition import Partition
+from barnabas.storage.producer_state import read_marker
+
+NAME, PRODUCER, EPOCH = "tx", 4, 3
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    node = Node(tmp_path, {"transactional.id.expiration.ms": "60000"})
+    node.create_topic("__transaction_state", 1)
+    node.create_topic("topic", 2)
+    yield node
+    node.close()
+
+
+def prepared(*places: tuple[str, int], version: int = 2) -> Transaction:
+    return Transaction(
+        transactional_id=NAME,
+        producer_id=PRODUCER,
+        producer_epoch=EPOCH,
+        timeout_ms=1000,
+        state=TransactionState.PREPARE_COMMIT,
+        partitions=frozenset(TopicPartition(*place) for place in places),
+        start_ms=1,
+        update_ms=2,
+        client_version=version,
+    )
+
+
+def loaded_with(node: Node, transaction: Transaction) -> TransactionCoordinator:
+    """A coordinator that finds the transaction in its log."""
+
+    def load(hosted: HostedShard[TransactionShard], partition: Partition) -> None:
+        hosted.shard.replay(TransactionRecord(transaction, transaction.transactional_id))
+        hosted.activate()
+
+    coordinator = TransactionCoordinator(
+        node.config,
+        node.partitions,
+        node.clock,
+        load,
+        node.later,
+        lambda callback: callback(),
+        node.get,
+        lambda: None,
+    )
+    coordinator.follow(node.image)
+    return coordinator
+
+
+def state_of(coordinator: TransactionCoordinator) -> str:
+    return coordinator.read(NAME, lambda shard: shard.describe(NAME)).result().state.label
+
+
+def markers_in(node: Node, topic: str, partition: int = 0) -> list[tuple[int, bool, int]]:
+    """Producer epoch, whether it commits, and the coordinator's epoch, of each marker."""
+    log = node.partitions.get(topic, partition).log
+    found = []
+    offset = log.log_start_offset
+    while (piece := log.read(offset, 1 << 20, up_to=log.log_end_offset)) is not None:
+        data = piece.read()
+        for position, header in iter_headers(data):
+            marker = read_marker(data[position : position + header.size]) if header.is_control else None
+            if marker is not None:
+                found.append((header.producer_epoch, not marker.is_abort, marker.coordinator_epoch))
+            offset = header.next_offset
+    return found
+
+
+class Refusing:
+    """Answers in place of a coordinator's `Markers.append`, until it is told not to."""
+
+    def __init__(self, markers: Markers, error: KafkaError) -> None:
+        self.asked: list[TopicPartition] = []
+        self.error: KafkaError | None = error
+        self._append: Callable[[TopicPartition, EndMarker], Deferred[None]] = markers.append
+        markers.append = self.append  # type: ignore[method-assign]
+
+    def append(self, place: TopicPartition, marker: EndMarker) -> Deferred[None]:
+        self.asked.append(place)
+        if self.error is None or place.partition == 0:
+            return self._append(place, marker)
+        answer: Deferred[None] = Deferred()
+        answer.fail(self.error)
+        return answer
+
+
+def test_what_was_decided_before_a_crash_is_completed_after_loading(node: Node) -> None:
+    coordinator = loaded_with(node, prepared(("topic", 0), ("topic", 1)))
+    epoch = node.partitions.get("__transaction_state", 0).leader_epoch
+    assert markers_in(node, "topic", 0) == markers_in(node, "topic", 1) == [(EPOCH, True, epoch)]
+    assert state_of(coordinator) == "CompleteCommit"
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_marker_that_a_partition_has_already_does_no_harm(node: Node, version: int) -> None:
+    for _ in range(2):
+        assert state_of(loaded_with(node, prepared(("topic", 0), version=version))) == "CompleteCommit"
+    assert len(markers_in(node, "topic")) == 2
+
+
+def test_a_transaction_without_partitions_is_complete_at_once(node: Node) -> None:
+    assert state_of(loaded_with(node, prepared())) == "CompleteCommit"
+
+
+def test_a_partition_that_is_gone_needs_no_marker(node: Node) -> None:
+    coordinator = loaded_with(node, prepared(("gone", 0), ("topic", 9), ("topic", 0)))
+    assert len(markers_in(node, "topic")) == 1
+    assert state_of(coordinator) == "CompleteCommit"
+
+
+def test_more_partitions_than_fit_a_turn(node: Node) -> None:
+    node.create_topic("wide", 150)
+    coordinator = loaded_with(node, prepared(*(("wide", number) for number in range(150))))
+    assert all(len(markers_in(node, "wide", number)) == 1 for number in range(150))
+    assert state_of(coordinator) == "CompleteCommit"
+
+
+@pytest.mark.parametrize("error", [NotLeaderOrFollower("moved"), NotEnoughReplicas("alone")])
+def test_a_partition_that_cannot_be_written_now_is_tried_again(node: Node, error: KafkaError) -> None:
+    coordinator = loaded_with(node, prepared())
+    refusing = Refusing(coordinator.markers, error)
+    done: list[bool] = []
+    transaction = prepared(("topic", 0), ("topic", 1))
+    coordinator.markers.write(transaction, 0, lambda: done.append(True))
+    assert coordinator.markers.unmarked(transaction) == {TopicPartition("topic", 1)}
+    node.advance(100)
+    assert not done
+    refusing.error = None
+    node.advance(100)
+    assert done == [True]
+    assert refusing.asked == [("topic", 0), ("topic", 1), ("topic", 1), ("topic", 1)]
+    assert len(markers_in(node, "topic", 0)) == len(markers_in(node, "topic", 1)) == 1
+    assert coordinator.markers.unmarked(transaction) == transaction.partitions  # nothing is under way
+
+
+def test_nothing_is_tried_again_for_a_coordinator_that_was_given_up(node: Node) -> None:
+    coordinator = loaded_with(node, prepared())
+    refusing = Refusing(coordinator.markers, NotLeaderOrFollower("moved"))
+    is_wanted = True
+    coordinator.markers.write(
+        prepared(("topic", 1)), 0, lambda: pytest.fail("told"), is_wanted=lambda: is_wanted
+    )
+    is_wanted = False
+    refusing.error = None
+    node.advance(100)
+    assert refusing.asked == [("topic", 1)]
+
+
+def test_a_partition_with_a_newer_epoch_ends_the_attempt(node: Node) -> None:
+    coordinator = loaded_with(node, prepared())
+    refusing = Refusing(coordinator.markers, InvalidProducerEpoch("newer"))
+    coordinator.markers.write(prepared(("topic", 1)), 0, lambda: pytest.fail("told"))
+    node.advance(100)
+    assert refusing.asked == [("topic", 1)]
+
+
+def test_offsets_wait_for_their_group_coordinator(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.create_topic("__consumer_offsets", 1)
+    asked: list[Any] = []
+    answers = [CoordinatorLoadInProgress("loading"), None]
+
+    def end_transaction(*marker: Any) -> Deferred[None]:
+        asked.append(marker)
+        answer: Deferred[None] = Deferred()
+        error = answers.pop(0)
+        answer.complete(None) if error is None else answer.fail(error)
+        return answer
+
+    monkeypatch.setattr(node.groups, "end_transaction", end_transaction)
+    coordinator = loaded_with(node, prepared(("__consumer_offsets", 0)))
+    assert state_of(coordinator) == "PrepareCommit"
+    node.advance(100)
+    assert state_of(coordinator) == "CompleteCommit"
+    assert asked == [(0, PRODUCER, EPOCH, 0, True, 2)] * 2
+
+
+def test_ids_that_nobody_uses_are_forgotten(node: Node) -> None:
+    coordinator = loaded_with(node, prepared())
+    node.clock.advance(60_001)
+    coordinator.expire()
+    assert [len(hosted.shard) for hosted in coordinator.hosted()] == [0]
