@@ -14,7 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.integration.clients.jars import JarsUnavailable, fetch_jars
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
 
 _PROGRAMS = {
     "kcat": "kcat",

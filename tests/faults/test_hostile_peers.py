@@ -21,7 +21,7 @@ from tests.integration.clients.requests import topic_id as id_of
 
 TOPIC = "target"
 _CHANGING = ("AlterConfigs", "IncrementalAlterConfigs", "CreatePartitions", "DeleteTopics", "DeleteRecords",
-             "CreateTopics")  # fmt: skip
+             "CreateTopics", "WriteTxnMarkers")  # fmt: skip
 """One bit makes a real change of these (validate_only turned off): they have tests of their own."""
 _GROWTH = 40 << 20
 """What a campaign may add: caches, codecs loaded on the way, the allocator's habits."""
