@@ -24,7 +24,7 @@ class AdminError(Exception):
 
 
 class Admin:
-    """A broker that cannot be reached raises ConnectionError, one that does not answer TimeoutError."""
+    """A broker that is away or does not greet raises ConnectionError, one that answers late TimeoutError."""
 
     def __init__(self, host: str, port: int, timeout: float = 30.0) -> None:
         self._host: str = host

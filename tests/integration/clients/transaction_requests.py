@@ -12,6 +12,8 @@ from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, end_offset, fetch, list_offset, values_in
 
 INIT, ADD_PARTITIONS, ADD_OFFSETS, END, WRITE_MARKERS = 5, 3, 4, 5, 2
+_NOBODY = 1 << 40
+"""A producer id that no broker of a test has given out yet."""
 END_WITHOUT_BUMP = 4
 COMMITTED = 1
 """An isolation level."""
@@ -52,8 +54,8 @@ def _state_of_coordinator(client: RawClient, transactional_id: str) -> int:
     found = client.call("find_coordinator", 3, key=transactional_id, key_type=1)
     if found.error_code != 0:
         return int(found.error_code)
-    # An id that is not there is found missing only by a coordinator that has loaded.
-    code = end(client, Producer(transactional_id, 0, 0)).error_code
+    # Only a coordinator that has loaded can tell that the id is not there, or not of this producer.
+    code = end(client, Producer(transactional_id, _NOBODY, 0)).error_code
     return 0 if code == ErrorCode.invalid_producer_id_mapping else int(code)
 
 
