@@ -61,7 +61,7 @@ def test_a_silence_ends_it_with_kafkas_lines(barnabas_broker: Broker, letters: s
 )
 def test_one_partition_from_an_offset(barnabas_broker: Broker, letters: str, offset: str, text: str) -> None:
     where = ("--topic", letters, "--partition", "0", "--offset", offset)
-    ran = _consume(barnabas_broker, *where, "--timeout-ms", "500")
+    ran = _consume(barnabas_broker, *where, "--timeout-ms", "3000")
     assert ran.stdout == text
 
 
@@ -138,7 +138,7 @@ def test_committed_offsets_can_be_looked_at(barnabas_broker: Broker, letters: st
     _consume(barnabas_broker, "--topic", letters, "--group", group, "--from-beginning", "--max-messages", "2")
     formatter = ("--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter")
     where = ("--topic", "__consumer_offsets", "--partition", "0", "--offset", "earliest")
-    ran = _consume(barnabas_broker, *where, "--timeout-ms", "500", *formatter)
+    ran = _consume(barnabas_broker, *where, "--timeout-ms", "4000", *formatter)
     found = re.findall(rf'{{"key":{{"type":1,"data":{{"group":"{group}",.*?}}}}}}', ran.stdout)
     assert f'"topic":"{letters}","partition":0}}}},"value":{{"version":4,"data":{{"offset":2,' in found[-1]
 

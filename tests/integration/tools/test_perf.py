@@ -79,12 +79,12 @@ def test_payloads_come_from_a_file(barnabas_broker: Broker, topic: str, tmp_path
 def test_consumer_that_finds_too_little_says_so(barnabas_broker: Broker, topic: str) -> None:
     _produce(barnabas_broker, topic, "--payload-monotonic", records=20)
     read = _consume(
-        barnabas_broker, topic, "--messages", "30", "--timeout", "500", "--show-detailed-stats",
+        barnabas_broker, topic, "--messages", "30", "--timeout", "4000", "--show-detailed-stats",
         "--reporting-interval", "100", "--hide-header", "--date-format", "HH:mm",
     )  # fmt: skip
     assert read.code == 0
     assert read.lines[0] == "Warning: --messages is deprecated. Use --num-records instead."
-    assert "WARNING: Exiting before consuming the expected number of records: timeout (500 ms)" in read.stdout
+    assert "WARNING: Exiting before consuming the expected number of records: timeout (4000 ms)" in read.stdout
     windows = [line for line in read.lines if re.match(r"\d\d:\d\d, 0, ", line)]
     assert windows[-1].split(", ")[4] == "20"
 
@@ -95,7 +95,7 @@ def test_metrics_of_the_client_are_printed(barnabas_broker: Broker, topic: str) 
     assert re.search(
         r"^producer-metrics:txmsgs:\{client-id=perf-producer-client\} +: 20$", sent.stdout, re.MULTILINE
     )
-    read = _consume(barnabas_broker, topic, "--num-records", "21", "--timeout", "1000", "--print-metrics")
+    read = _consume(barnabas_broker, topic, "--num-records", "21", "--timeout", "4000", "--print-metrics")
     assert re.search(
         r"^consumer-metrics:rxmsgs:\{client-id=perf-consumer-client\} +: 20$", read.stdout, re.MULTILINE
     )
