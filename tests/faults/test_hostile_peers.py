@@ -29,7 +29,11 @@ _GROWTH = 40 << 20
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    config = {"auto.create.topics.enable": "false", "connections.max.idle.ms": 600_000}
+    config = {
+        "auto.create.topics.enable": "false",
+        "connections.max.idle.ms": 600_000,
+        "transaction.two.phase.commit.enable": "true",  # then every version is served
+    }
     with Served(tmp_path_factory.mktemp("hostile"), config) as served:
         served.start()
         create_topic(served, TOPIC, {})

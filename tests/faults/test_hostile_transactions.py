@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
-from tests.faults.served import Served
+from tests.faults.served import Served, until
 from tests.faults.test_crash import create_topic
 from tests.faults.test_hostile_peers import Peers
 from tests.integration.clients.raw import RawClient, encode, frame
@@ -57,7 +57,7 @@ def victim(broker: Served) -> Iterator[Producer]:
         fresh = start(client, NAME)
         assert produce_in(client, fresh, TOPIC, b"good").error_code == 0
         assert patiently(lambda: end(client, fresh)).error_code == 0
-        assert list_offset(client, TOPIC, isolation=COMMITTED).offset == before + 2
+        until(lambda: list_offset(client, TOPIC, isolation=COMMITTED).offset == before + 2)
 
 
 def request(records: bytes, name: str | None, version: int, *, acks: int = -1) -> bytes:

@@ -1,9 +1,11 @@
 """The transaction coordinator of this broker: a shard for each partition of `__transaction_state` it leads.
 
 Handlers call `write`, `read` and `read_all` with a function of `TransactionShard`. When the outcome of a
-transaction is in the log its markers are written, at once where the partitions are here: then the answer to
-EndTxn finds the transaction complete, and the next one need not wait. What a crash left between outcome and
-completion is taken up when the shard has been loaded.
+transaction is in the log EndTxn is answered, as in Kafka. The markers are written when the answers have left
+and nobody else waits for this coordinator, a millisecond later at most, and in any case before the next
+request about the same transactional id: a producer finds its last transaction complete, unless a marker has
+to wait for a disk. What a crash left between outcome and completion is taken up when the shard has been
+loaded.
 
 The epoch of a coordinator is the leader epoch of its partition: markers of one that has been replaced are
 refused.
@@ -11,6 +13,7 @@ refused.
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
@@ -18,6 +21,7 @@ from barnabas.base.deferred import Deferred
 from barnabas.base.errors import CoordinatorNotAvailable
 from barnabas.coordinator.internal_topics import TRANSACTION_STATE
 from barnabas.coordinator.markers import GroupOffsets, Markers
+from barnabas.coordinator.outcome import Outcome
 from barnabas.coordinator.record_codec.transaction import encode_transaction_records
 from barnabas.coordinator.runtime.alarm import CallLater, CallSoon
 from barnabas.coordinator.runtime.coordinator import Coordinator, Load
@@ -37,7 +41,20 @@ from barnabas.replication.partitions import Partitions
 
 logger = logging.getLogger("coordinator")
 
+T = TypeVar("T")
+
 _RECORD_VERSION = 1
+_LONGEST_WAIT = 0.001
+"""Seconds that markers let requests of other transactions go first."""
+_NONE_SEEN = -1
+
+
+class _Decided(NamedTuple):
+    """A transaction whose outcome is in the log of a shard that this epoch leads."""
+
+    hosted: HostedShard[TransactionShard]
+    epoch: int
+    transaction: Transaction
 
 
 class TransactionCoordinator(Coordinator[TransactionShard]):
@@ -62,7 +79,9 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
 
         def load_and_listen(hosted: HostedShard[TransactionShard], partition: Partition) -> None:
             epoch = partition.leader_epoch
-            hosted.shard.on_prepared = lambda transaction: self._write_markers(hosted, epoch, transaction)
+            hosted.shard.on_prepared = lambda transaction: self._write_markers_soon(
+                _Decided(hosted, epoch, transaction)
+            )
             load(hosted, partition)
 
         super().__init__(
@@ -77,6 +96,14 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         )
         self.markers: Markers = Markers(partitions, groups, clock, call_later, call_soon)
         self._settings: TransactionSettings = settings_of(config)
+        self._decided: dict[str, _Decided] = {}
+        """By transactional id: what has no markers yet, as answers leave first."""
+        self._is_waiting: bool = False
+        self._waiting_since: float = 0.0
+        self._requests: int = 0
+        self._seen: int = _NONE_SEEN
+        """How many requests there had been a turn of the loop ago."""
+        self._clock: Clock = clock
 
     def follow(self, image: ClusterImage) -> None:
         """Take over and give up shards; partitions that are gone need no marker any more."""
@@ -93,11 +120,50 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         """Forget transactional ids that nobody has used for long."""
         return self.write_all(TransactionShard.expire)
 
+    def stop(self) -> None:
+        """What is decided is completed first, so that the next start has less to do."""
+        self._write_all_markers()
+        super().stop()
+
+    def write(self, key: str, operation: Callable[[TransactionShard], Outcome[T]]) -> Deferred[T]:
+        self._on_request(key)
+        return super().write(key, operation)
+
+    def read(self, key: str, operation: Callable[[TransactionShard], T]) -> Deferred[T]:
+        self._on_request(key)
+        return super().read(key, operation)
+
     # --- from an outcome to its completion -----------------------------------------------------------------
 
-    def _write_markers(
-        self, hosted: HostedShard[TransactionShard], epoch: int, transaction: Transaction
-    ) -> None:
+    def _on_request(self, transactional_id: str) -> None:
+        self._requests += 1
+        if transactional_id in self._decided:
+            self._write_markers(self._decided.pop(transactional_id))
+
+    def _write_markers_soon(self, decided: _Decided) -> None:
+        self._decided[decided.transaction.transactional_id] = decided
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._waiting_since = self._clock.monotonic()
+            self._seen = _NONE_SEEN
+            self._call_soon(self._maybe_write_markers)
+
+    def _maybe_write_markers(self) -> None:
+        """Once the loop has had a turn without a request for this coordinator, or enough of them with one."""
+        waited = self._clock.monotonic() - self._waiting_since
+        if self._requests != self._seen and waited < _LONGEST_WAIT and self._decided:
+            self._seen = self._requests
+            self._call_soon(self._maybe_write_markers)
+            return
+        self._is_waiting = False
+        self._write_all_markers()
+
+    def _write_all_markers(self) -> None:
+        while self._decided:
+            self._write_markers(self._decided.pop(next(iter(self._decided))))
+
+    def _write_markers(self, decided: "_Decided") -> None:
+        hosted, epoch, transaction = decided
         self.markers.write(
             transaction,
             epoch,

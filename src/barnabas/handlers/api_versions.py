@@ -3,11 +3,13 @@
 KIP-511: a version the broker does not know is answered in version 0 with UNSUPPORTED_VERSION, and client
 software names are checked. Features (KIP-584): `group.version` 1, the consumer protocol, and
 `transaction.version` 2, transactions whose every end raises the producer's epoch (KIP-890); a broker with an
-embedded store has no cluster-wide metadata version.
+embedded store has no cluster-wide metadata version. A version that is not final in Kafka is named only where
+the configuration opens it.
 """
 
 import re
 
+from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.errors import ErrorCode
 from barnabas.handlers.context import Context, Request
 from barnabas.handlers.registry import API_VERSIONS, APIS
@@ -31,7 +33,7 @@ def handle(context: Context, request: Request) -> Reply:
     supported = [Reply(name=name, min_version=0, max_version=level) for name, level in _FEATURES]
     return Reply(
         error_code=ErrorCode.none,
-        api_keys=_keys(),
+        api_keys=_keys(context.config),
         supported_features=supported if knows_zero else [],
         finalized_features_epoch=0,
         finalized_features=[
@@ -46,8 +48,8 @@ def unsupported_version_reply() -> Reply:
     return Reply(error_code=ErrorCode.unsupported_version, api_keys=[key])
 
 
-def _keys() -> list[Reply]:
+def _keys(config: BrokerConfig) -> list[Reply]:
     return [
-        Reply(api_key=api.key, min_version=api.advertised_min, max_version=api.max_version)
+        Reply(api_key=api.key, min_version=api.advertised_min, max_version=api.newest(config))
         for api in APIS.values()
     ]

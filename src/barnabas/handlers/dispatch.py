@@ -72,7 +72,7 @@ class Dispatcher:
                 api = APIS.get(header.api_key)
                 if api is None:
                     raise InvalidRequest(f"unknown API key {header.api_key}")
-                if not api.min_version <= header.version <= api.max_version:
+                if not api.min_version <= header.version <= api.newest(self._context.config):
                     return self._on_unsupported_version(header, api)
                 route = self._routes[header[:2]] = _route(api, header.version)
             return self._dispatch(connection, frame, header, route)

@@ -1,9 +1,9 @@
 """EndTxn (26), versions 0 to 5: commit or abort (KIP-98).
 
-Answered when the outcome is in the coordinator's log; the markers follow, here usually before the client
-hears of it. From version 5 on (transaction version 2, KIP-890) each end raises the producer's epoch, and the
-answer has the id and epoch to go on with. Clients below version 2 are told INVALID_PRODUCER_EPOCH for
-PRODUCER_FENCED (KIP-588).
+Answered when the outcome is in the coordinator's log; the markers follow, at the latest when the producer
+asks for something else. From version 5 on (transaction version 2, KIP-890) each end raises the producer's
+epoch, and the answer has the id and epoch to go on with. Clients below version 2 are told
+INVALID_PRODUCER_EPOCH for PRODUCER_FENCED (KIP-588).
 """
 
 from collections.abc import Coroutine

@@ -1,4 +1,4 @@
-"""InitProducerId (22), versions 0 to 5: a producer id, for idempotence or for transactions (KIP-98).
+"""InitProducerId (22), versions 0 to 6: a producer id, for idempotence or for transactions (KIP-98).
 
 Without a transactional id every request gets a new id with epoch 0. With one, its coordinator gives the id
 that belongs to it with a raised epoch, which fences whoever used it before; a transaction that is still open
@@ -6,8 +6,12 @@ is aborted first, and the client asks again after CONCURRENT_TRANSACTIONS. The i
 brings along to have its epoch raised (KIP-360) come both or not at all, else INVALID_REQUEST; as in Kafka, a
 producer without transactions gets a new id then too.
 
-Clients below version 4 do not know PRODUCER_FENCED and are told INVALID_PRODUCER_EPOCH (KIP-588). Version 6
-(two-phase commit, KIP-939) is not stable in Kafka 4.3 and served by neither.
+Version 6 (two-phase commit, KIP-939) asks for transactions without a timeout, and may keep the one that is
+open instead of aborting it: the answer then has the id and epoch of that transaction beside the producer's
+new ones, with which alone it can be ended. It is not final in Kafka 4.3 and served only where the
+configuration opens it (see the registry); Kafka 4.3 keeps no transaction yet.
+
+Clients below version 4 do not know PRODUCER_FENCED and are told INVALID_PRODUCER_EPOCH (KIP-588).
 """
 
 from collections.abc import Coroutine
@@ -21,7 +25,7 @@ from barnabas.handlers.transaction_requests import code_for, milliseconds
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
-    from kio.schema.init_producer_id.v5.request import InitProducerIdRequest
+    from kio.schema.init_producer_id.v6.request import InitProducerIdRequest
 
 _NONE = -1
 _FENCED_SINCE = 4
@@ -45,18 +49,28 @@ def _transactional(context: Context, request: Request, fresh_id: int) -> Deferre
         milliseconds(body.transaction_timeout),
         body.producer_id,
         body.producer_epoch,
+        enable_two_phase=body.enable2_pc,
+        keep_prepared=body.keep_prepared_txn,
     )
     answer = context.transactions.write(
         asked.transactional_id, lambda shard: shard.init_producer_id(asked, fresh_id)
     )
     return answer.map(
-        lambda result: _granted(result.producer_id, result.producer_epoch),
+        lambda result: _granted(*result),
         lambda error: _refused(code_for(request, error, _FENCED_SINCE)),
     )
 
 
-def _granted(producer_id: int, producer_epoch: int = 0) -> Reply:
-    return Reply(error_code=ErrorCode.none, producer_id=producer_id, producer_epoch=producer_epoch)
+def _granted(
+    producer_id: int, producer_epoch: int = 0, ongoing_id: int = _NONE, ongoing_epoch: int = _NONE
+) -> Reply:
+    return Reply(
+        error_code=ErrorCode.none,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        ongoing_txn_producer_id=ongoing_id,
+        ongoing_txn_producer_epoch=ongoing_epoch,
+    )
 
 
 def _refused(code: ErrorCode) -> Reply:

@@ -35,9 +35,14 @@ from barnabas.handlers.context import Context
 from barnabas.handlers.leader_hints import hint_for
 from barnabas.handlers.produce_acknowledgement import Acknowledgement, encode_answer
 from barnabas.handlers.repeated_produce import Repetitions
-from barnabas.handlers.transaction_verification import Verification, has_transactional
+from barnabas.handlers.transaction_verification import (
+    Verification,
+    consents_at_once,
+    has_transactional,
+)
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
+from barnabas.records.batch import ATTRIBUTES_OFFSET, TRANSACTIONAL_MASK
 from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import HostedTopic
 from barnabas.storage.append_info import AppendInfo
@@ -55,6 +60,7 @@ from barnabas.wire.produce import (
 
 logger = logging.getLogger("requests")
 
+_ATTRIBUTES_LOW_BYTE = ATTRIBUTES_OFFSET + 1
 _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
@@ -149,6 +155,14 @@ class _Shortcut:
         repeated = self.repetitions.find(frame)
         records = None if repeated is None else repeated.records_of(frame)
         if repeated is None or records is None:
+            return None
+        if (
+            records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_MASK
+            and not repeated.is_ongoing(records)
+            and not consents_at_once(
+                self._context, repeated.version, repeated.transactional_id, repeated.partition, records
+            )
+        ):
             return None
         try:
             info = repeated.append(records)

@@ -8,6 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from barnabas.base.config.broker_config import BrokerConfig
+
 
 class Api(NamedTuple):
     key: int
@@ -15,6 +17,13 @@ class Api(NamedTuple):
     min_version: int
     max_version: int
     advertised_min: int
+    opened_by: tuple[str, ...] = ()
+    """If any: the newest version is not final in Kafka, and served only where one of these settings is on."""
+
+    def newest(self, config: BrokerConfig) -> int:
+        """The highest version that a broker with this configuration serves."""
+        is_open = not self.opened_by or any(config.get(key) for key in self.opened_by)
+        return self.max_version if is_open else self.max_version - 1
 
     @property
     def module(self) -> str:
@@ -23,8 +32,16 @@ class Api(NamedTuple):
         return f"barnabas.handlers.{snake[1:]}"
 
 
-def _api(key: int, name: str, min_version: int, max_version: int, advertised_min: int | None = None) -> Api:
-    return Api(key, name, min_version, max_version, min_version if advertised_min is None else advertised_min)
+def _api(
+    key: int,
+    name: str,
+    min_version: int,
+    max_version: int,
+    advertised_min: int | None = None,
+    opened_by: tuple[str, ...] = (),
+) -> Api:
+    lowest = min_version if advertised_min is None else advertised_min
+    return Api(key, name, min_version, max_version, lowest, opened_by)
 
 
 PRODUCE, FETCH, OFFSET_COMMIT, OFFSET_FETCH, API_VERSIONS = 0, 1, 8, 9, 18
@@ -53,7 +70,14 @@ APIS: dict[int, Api] = {
         _api(19, "CreateTopics", 2, 7),
         _api(20, "DeleteTopics", 1, 6),
         _api(21, "DeleteRecords", 0, 2),
-        _api(22, "InitProducerId", 0, 5),
+        # Who turns two-phase commit on wants it reached: Kafka asks for the other setting too.
+        _api(
+            22,
+            "InitProducerId",
+            0,
+            6,
+            opened_by=("transaction.two.phase.commit.enable", "unstable.api.versions.enable"),
+        ),
         _api(23, "OffsetForLeaderEpoch", 2, 4),
         _api(24, "AddPartitionsToTxn", 0, 5),
         _api(25, "AddOffsetsToTxn", 0, 4),

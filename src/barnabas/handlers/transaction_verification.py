@@ -86,6 +86,40 @@ def has_transactional(topics: list[TopicRecords]) -> bool:
     return False
 
 
+def consents_at_once(
+    context: Context,
+    version: int,
+    transactional_id: str | None,
+    partition: Partition,
+    records: bytes | memoryview,
+) -> bool:
+    """Whether the only batch of a request may be appended in this turn of the loop.
+
+    The usual case in short, for a client of version 2 whose coordinator is here. False does not mean no: a
+    `Verification` has to find out, from the beginning. Adding a partition twice does no harm.
+    """
+    header = _transactional_header(records)
+    if version < FIRST_THAT_ADDS_PARTITIONS or not transactional_id or header is None:
+        return False
+    if not partition.is_leader:
+        return False
+    producer_id, epoch, place = header.producer_id, header.producer_epoch, [partition.topic_partition]
+    try:
+        producers = partition.log.producers
+        guard = producers.begin_verification(header, adds_partition=True, now_ms=context.clock.now_ms())
+        added = context.transactions.write(
+            transactional_id,
+            lambda shard: shard.add_partitions(transactional_id, producer_id, epoch, place, _CLIENT_VERSION),
+        )
+        if not added.is_done or added.error is not None:
+            return False
+        is_required = context.config.transaction_partition_verification_enable
+        producers.check_verified(header, guard, is_required=is_required)
+    except KafkaError:
+        return False
+    return True
+
+
 class Verification:
     """The transactional batches of one request: `start`, and when it is done `check` before each append."""
 

@@ -5,6 +5,8 @@ are signed varints, record attributes are zero.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from struct import Struct
 
 from crc32c import crc32c
 
@@ -12,6 +14,7 @@ from barnabas.records.batch import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
     CONTROL_MASK,
+    CRC_OFFSET,
     CREATE_TIME,
     DELETE_HORIZON_MASK,
     HEADER,
@@ -33,6 +36,8 @@ from barnabas.records.compression import NONE, compress
 from barnabas.records.record import Record, RecordHeaders, max_timestamp_of
 from barnabas.records.varint import encode_varint
 
+_CRC = Struct(">I")
+_LENGTH_WITHOUT_RECORDS = HEADER_SIZE - LOG_OVERHEAD
 _NULL = encode_varint(-1)
 
 
@@ -91,22 +96,19 @@ def build_batch(
 def build_plain_batch(entries: Sequence[tuple[bytes, bytes | None]], timestamp: int) -> bytes:
     """One uncompressed batch of keys and values, all of one time: what a coordinator writes."""
     parts: list[bytes] = []
-    frames: dict[tuple[int, int, int], tuple[bytes, bytes, bytes]] = {}
     for number, (key, value) in enumerate(entries):
         delta = encode_varint(number)
-        # Most records of a batch are of one shape, which is then worked out once.
-        shape = (len(delta), len(key), -1 if value is None else len(value))
-        frame = frames.get(shape)
-        if frame is None:
-            frame = frames[shape] = _plain_frame(*shape)
+        frame = _plain_frame(len(delta), len(key), -1 if value is None else len(value))
         parts += (frame[0], delta, frame[1], key, frame[2], value or b"", b"\x00")
-    header = BatchHeader(
-        0, 0, NO_LEADER_EPOCH, MAGIC_V2, 0, 0, max(0, len(entries) - 1), timestamp, timestamp,
-        NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, len(entries),
+    payload, count = b"".join(parts), len(entries)
+    head = HEADER.pack(
+        0, _LENGTH_WITHOUT_RECORDS + len(payload), NO_LEADER_EPOCH, MAGIC_V2, 0, 0, max(0, count - 1),
+        timestamp, timestamp, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, count,
     )  # fmt: skip
-    return assemble(header, b"".join(parts))
+    return with_checksum(head, payload)
 
 
+@lru_cache(maxsize=1024)  # coordinators write records of few shapes
 def _plain_frame(delta_size: int, key_size: int, value_size: int) -> tuple[bytes, bytes, bytes]:
     """What stands before the offset delta, the key and the value; a record without headers ends in a zero."""
     key_length, value_length = encode_varint(key_size), encode_varint(value_size)
@@ -117,12 +119,15 @@ def _plain_frame(delta_size: int, key_size: int, value_size: int) -> tuple[bytes
 
 def assemble(header: BatchHeader, payload: Buffer) -> bytes:
     """The batch of `header` and its records as stored, with the length and the checksum that they have."""
-    fields = list(header)
-    fields[1] = HEADER_SIZE - LOG_OVERHEAD + len(payload)
-    fields[4] = 0
-    head = HEADER.pack(*fields)
-    fields[4] = crc32c(payload, crc32c(head[ATTRIBUTES_OFFSET:]))
-    return b"".join((HEADER.pack(*fields), payload))
+    base_offset, _, leader_epoch, magic, _, *rest = header
+    length = _LENGTH_WITHOUT_RECORDS + len(payload)
+    return with_checksum(HEADER.pack(base_offset, length, leader_epoch, magic, 0, *rest), payload)
+
+
+def with_checksum(head: bytes, payload: Buffer) -> bytes:
+    """The batch of a packed header, which has any checksum, and its records as stored."""
+    checked = head[ATTRIBUTES_OFFSET:]
+    return b"".join((head[:CRC_OFFSET], _CRC.pack(crc32c(payload, crc32c(checked))), checked, payload))
 
 
 def encode_records(records: Sequence[Record], offset_deltas: Iterable[int], base_timestamp: int) -> bytes:

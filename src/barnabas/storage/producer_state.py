@@ -21,6 +21,7 @@ from barnabas.base.errors import (
     TransactionCoordinatorFenced,
 )
 from barnabas.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, BatchHeader, Buffer
+from barnabas.records.control import read_usual_marker
 from barnabas.records.record import decode_records
 from barnabas.storage.append_info import AppendOrigin
 from barnabas.storage.producer_entry import NO_EPOCH, NO_OFFSET, BatchMetadata, ProducerEntry, follows
@@ -50,6 +51,10 @@ class CompletedTxn:
 
 def read_marker(batch: Buffer) -> EndTxnMarker | None:
     """The marker in a control batch; None if it is of another kind or was emptied by compaction."""
+    usual = read_usual_marker(batch)
+    if usual is not None:
+        is_commit, coordinator_epoch, timestamp = usual
+        return EndTxnMarker(not is_commit, coordinator_epoch, timestamp)
     records = decode_records(batch)
     if not records:
         return None

@@ -1,4 +1,4 @@
-"""Apache Kafka's jars for the tests, fetched by Maven: the Java client and what its dump tool needs.
+"""Apache Kafka's jars for the tests, fetched by Maven: the Java client, Connect, what the dump tool needs.
 
 Kept in `$BARNABAS_TEST_CACHE`, else `~/.cache/barnabas-tests`; each is checked against its known hash.
 """
@@ -7,9 +7,11 @@ import hashlib
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchmarks.file_lock import file_lock
+from tests.integration.clients.connect_jars import CONNECT_JARS
 
 VERSION = "4.3.1"
 _SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
@@ -71,16 +73,22 @@ def fetch_jars() -> Path:
     cache = Path(os.environ.get("BARNABAS_TEST_CACHE", Path.home() / ".cache" / "barnabas-tests"))
     directory = cache / f"apache-kafka-{VERSION}"
     with file_lock(cache / "fetching"):
-        if not all((directory / _file_of(name)).exists() for name in _JARS):
-            _fetch(directory)
+        for where, jars in ((directory, _JARS), (_of_connect(directory), CONNECT_JARS)):
+            if not all((where / _file_of(name)).exists() for name in jars):
+                _fetch(where, jars)
     return directory
 
 
-def _fetch(directory: Path) -> None:
+def _of_connect(directory: Path) -> Path:
+    """Apart: the JVMs of all other tests need not look through an HTTP server."""
+    return directory / "connect"
+
+
+def _fetch(directory: Path, jars: Mapping[str, str]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent) as fresh:
-        _copy_by_maven(Path(fresh))
-        for name, expected in _JARS.items():
+        _copy_by_maven(Path(fresh), jars)
+        for name, expected in jars.items():
             jar = Path(fresh, _file_of(name))
             found = hashlib.sha256(jar.read_bytes()).hexdigest()
             if found != expected:
@@ -93,9 +101,9 @@ def _file_of(coordinates: str) -> str:
     return f"{artifact}-{version}.jar"
 
 
-def _copy_by_maven(target: Path) -> None:
+def _copy_by_maven(target: Path, jars: Iterable[str]) -> None:
     pom = target / "pom.xml"
-    pom.write_text(_pom())
+    pom.write_text(_pom(jars))
     options = [f"-DoutputDirectory={target}", "-DexcludeTransitive=true"]
     command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", *options]
     try:
@@ -107,11 +115,11 @@ def _copy_by_maven(target: Path) -> None:
         raise JarsUnavailable(str(error)) from error
 
 
-def _pom() -> str:
+def _pom(jars: Iterable[str]) -> str:
     dependencies = "".join(
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
         f"<version>{version}</version></dependency>"
-        for group, artifact, version in (name.split(":") for name in _JARS)
+        for group, artifact, version in (name.split(":") for name in jars)
     )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
@@ -128,3 +136,8 @@ def compile_driver(jars: Path, classes: Path) -> None:
 def java_command(jars: Path, *more: Path) -> list[str]:
     """Everything up to the name of the main class."""
     return ["java", *_JVM, "-cp", ":".join([f"{jars}/*", *map(str, more)])]
+
+
+def connect_command(jars: Path) -> list[str]:
+    """The same for the programs of Kafka Connect."""
+    return java_command(jars, _of_connect(jars) / "*")

@@ -11,6 +11,7 @@ from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import end_offset, list_offset
 from tests.integration.clients.transaction_requests import (
     COMMITTED,
+    END_WITHOUT_BUMP,
     add,
     add_offsets,
     add_several,
@@ -162,3 +163,34 @@ def test_the_features_of_the_broker_name_the_transaction_version(client: RawClie
     supported = {each.name: (each.min_version, each.max_version) for each in answer.supported_features}
     assert finalized["transaction.version"] == 2
     assert supported["transaction.version"] == (0, 2)
+
+
+def test_a_zombie_that_asks_for_a_new_epoch_leaves_its_successor_alone(
+    client: RawClient, kafka_topic: str, name: str
+) -> None:
+    """Apache Kafka aborts the transaction of the successor, and tells the zombie only when it asks again."""
+    zombie = start(client, name)
+    successor = start(client, name)
+    assert produce_in(client, successor, kafka_topic, b"value").error_code == 0
+    for _ in range(2):
+        refused = init(client, name, producer_id=zombie.id, producer_epoch=zombie.epoch)
+        assert refused.error_code == ErrorCode.producer_fenced
+    assert described(client, name).transaction_state == "Ongoing"
+    assert end(client, successor).error_code == ErrorCode.none
+    wait_for_values(client, kafka_topic, [b"value"])
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_zombie_of_version_2_is_not_taken_for_its_successor_of_version_1(
+    client: RawClient, kafka_topic: str, name: str, commit: bool
+) -> None:
+    """Apache Kafka takes its EndTxn for a repeated one: its epoch is the one before."""
+    zombie = start(client, name)
+    successor = start(client, name)
+    assert set(add(client, successor, {kafka_topic: [0]}).values()) == {ErrorCode.none}
+    ended = end(client, successor, commit=commit, version=END_WITHOUT_BUMP)
+    assert ended.error_code == ErrorCode.none
+    wait_for_state(client, successor, "CompleteCommit" if commit else "CompleteAbort")
+    assert end(client, zombie, commit=commit).error_code == ErrorCode.producer_fenced
+    repeated = end(client, successor, commit=commit, version=END_WITHOUT_BUMP)
+    assert repeated.error_code == ErrorCode.none

@@ -1,23 +1,73 @@
-"""Kafka Streams with exactly_once_v2: every word is counted once, whatever stops in between."""
+"""Kafka Streams with exactly_once_v2: every word is counted once, whatever stops in between.
 
+The application has two halves with a topic between them, and a store with a changelog; it reads, writes both
+and commits its offsets in one transaction.
+"""
+
+import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import pytest
 from tests.integration.clients.drivers import Driver
 from tests.integration.clients.drivers.member import until
 from tests.integration.clients.drivers.word_count import WordCount
 from tests.integration.clients.messages import Message, Settings
-from tests.integration.clients.transactions import texts
+from tests.integration.clients.raw import RawClient
+from tests.integration.clients.requests import EARLIEST, list_offset
+from tests.integration.clients.topic_configs import topic_configs
+from tests.integration.clients.transactions import log_end, texts
 
 from barnabas.testing import Broker
 
 pytestmark = [pytest.mark.needs("java", "javac", "maven", "confluent_kafka")]
 OpenDriver = Callable[..., Driver]
+StartApplication = Callable[[], WordCount]
 _LINES = ("to be or not to be", "that is the question", "to die to sleep", "no more and by a sleep")
-_ROUNDS = 15
+_PARTITIONS = 2
+_SECONDS = 60.0
+"""Until an application runs, or another one has taken over the work of a killed one."""
+
+
+class Speaker:
+    """Says the lines again and again, in a thread, once each though the broker is killed."""
+
+    def __init__(self, driver: Driver, topic: str) -> None:
+        self.rounds: int = 0
+        self.failure: BaseException | None = None
+        self._driver: Driver = driver
+        self._topic: str = topic
+        self._is_over: threading.Event = threading.Event()
+        self._thread: threading.Thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    @property
+    def counts(self) -> dict[str, list[int]]:
+        """Every count that must come for each word, in order."""
+        assert self.failure is None, self.failure
+        words = " ".join(_LINES).split()
+        return {word: list(range(1, words.count(word) * self.rounds + 1)) for word in words}
+
+    def _run(self) -> None:
+        try:
+            while not self._is_over.wait(0.02):
+                self._driver.produce(self._topic, texts(*_LINES, partition=self.rounds % _PARTITIONS))
+                self.rounds += 1
+        except BaseException as error:  # noqa: BLE001  told to whoever asks for the counts
+            self.failure = error
 
 
 def _counts(messages: list[Message]) -> dict[str, list[int]]:
@@ -27,52 +77,144 @@ def _counts(messages: list[Message]) -> dict[str, list[int]]:
     return dict(counts)
 
 
-@pytest.mark.parametrize(
-    "happening",
-    [
-        "broker restarts",
-        pytest.param("broker is killed", marks=pytest.mark.soak),
-        pytest.param("application is killed", marks=pytest.mark.soak),
-    ],
-)
-@pytest.mark.kafka_topic(partitions=2)
-def test_words_are_counted_once(
+@pytest.fixture
+def output(kafka_broker: Broker, kafka_topic: str) -> str:
+    """The topic of the counts: one partition, so that all of them are in order."""
+    name = f"{kafka_topic}-output"
+    kafka_broker.create_topic(name)
+    return name
+
+
+@pytest.fixture
+def application_id(kafka_topic: str) -> str:
+    return f"count-{kafka_topic[-8:]}"
+
+
+@pytest.fixture
+def start_application(
     kafka_broker: Broker,
     kafka_topic: str,
-    open_driver: OpenDriver,
+    output: str,
+    application_id: str,
     jars: Path,
     java_classes: Path,
     tmp_path: Path,
-    happening: str,
-) -> None:
-    output = f"{kafka_topic}-output"
-    kafka_broker.create_topic(output)
-    driver = open_driver("confluent")
-    count = sum(len(line.split()) for line in _LINES) * _ROUNDS
-
+) -> Iterator[StartApplication]:
     with ExitStack() as stack:
+        directories = (tmp_path / f"state-{number}" for number in range(100))
 
         def start() -> WordCount:
-            where = (kafka_broker.bootstrap_servers, f"count-{kafka_topic[-8:]}", kafka_topic, output)
-            return stack.enter_context(WordCount(jars, java_classes, *where, directory=tmp_path / "state"))
+            where = (kafka_broker.bootstrap_servers, application_id, kafka_topic, output)
+            return stack.enter_context(WordCount(jars, java_classes, *where, directory=next(directories)))
 
-        application = start()
-        until(lambda: application.is_running, seconds=60)
-        for number in range(_ROUNDS):
-            driver.produce(kafka_topic, texts(*_LINES, partition=number % 2))
-            if number == _ROUNDS // 2:
-                open_driver("confluent").consume(output, 1)  # it is in the middle of its work
-                if happening == "application is killed":
-                    application.kill()
-                    application = start()
-                elif happening == "broker is killed":
-                    kafka_broker.kill()
-                    kafka_broker.start()
-                else:
-                    kafka_broker.restart()
-        received = open_driver("confluent", Settings(reads_committed=True)).consume(output, count)
-        application.close()
-    expected: dict[str, int] = defaultdict(int)
-    for word in " ".join(_LINES).split():
-        expected[word] += _ROUNDS
-    assert _counts(received) == {word: list(range(1, times + 1)) for word, times in expected.items()}
+        yield start
+
+
+@pytest.mark.parametrize(
+    "happenings",
+    [
+        pytest.param(["broker restarts"], id="broker restarts"),
+        pytest.param(["broker is killed"] * 6, id="broker is killed", marks=pytest.mark.soak),
+        pytest.param(["application is killed"] * 3, id="application is killed", marks=pytest.mark.soak),
+        pytest.param(
+            ["application is killed", "broker is killed", "both are killed"] * 2,
+            id="all are killed",
+            marks=pytest.mark.soak,
+        ),
+    ],
+)
+@pytest.mark.kafka_topic(partitions=_PARTITIONS)
+def test_words_are_counted_once(
+    kafka_broker: Broker,
+    kafka_topic: str,
+    output: str,
+    start_application: StartApplication,
+    open_driver: OpenDriver,
+    happenings: list[str],
+) -> None:
+    application = start_application()
+    with Speaker(open_driver("confluent", Settings(is_idempotent=True)), kafka_topic) as speaker:
+        for happening in happenings:
+            _wait_for_more(kafka_broker, output)
+            if happening == "broker restarts":
+                kafka_broker.restart()
+                continue
+            if happening != "application is killed":
+                kafka_broker.kill()
+            if happening != "broker is killed":
+                application.kill()
+                application = start_application()
+            kafka_broker.start()
+        _wait_for_more(kafka_broker, output)
+    assert _all_counts(open_driver, application, output, speaker) == speaker.counts
+
+
+@pytest.mark.soak
+@pytest.mark.kafka_topic(partitions=_PARTITIONS)
+def test_words_are_counted_once_by_two_applications_of_which_one_is_killed(
+    kafka_broker: Broker,
+    kafka_topic: str,
+    output: str,
+    start_application: StartApplication,
+    open_driver: OpenDriver,
+) -> None:
+    applications = [start_application(), start_application()]
+    with Speaker(open_driver("confluent", Settings(is_idempotent=True)), kafka_topic) as speaker:
+        for _ in range(3):
+            until(lambda: all(each.is_running for each in applications), seconds=_SECONDS)
+            _wait_for_more(kafka_broker, output)
+            applications.pop(0).kill()
+            kafka_broker.kill()
+            kafka_broker.start()
+            applications.append(start_application())
+        _wait_for_more(kafka_broker, output)
+    applications.pop(0).close()
+    assert _all_counts(open_driver, applications[0], output, speaker) == speaker.counts
+
+
+@pytest.mark.soak
+@pytest.mark.kafka_topic(partitions=_PARTITIONS)
+def test_topics_of_the_application_are_as_it_asks(
+    kafka_broker: Broker,
+    kafka_topic: str,
+    output: str,
+    application_id: str,
+    start_application: StartApplication,
+    open_driver: OpenDriver,
+) -> None:
+    start_application()
+    between, changelog = f"{application_id}-words-repartition", f"{application_id}-counts-changelog"
+    with Speaker(open_driver("confluent", Settings(is_idempotent=True)), kafka_topic):
+        _wait_for_more(kafka_broker, output)
+        # It deletes from the topic between its halves what it has counted (DeleteRecords).
+        until(lambda: _log_start(kafka_broker, between) > 0, seconds=_SECONDS)
+    assert topic_configs(kafka_broker, changelog)["cleanup.policy"] == "compact"
+    configs = topic_configs(kafka_broker, between)
+    assert (configs["cleanup.policy"], configs["retention.ms"]) == ("delete", "-1")
+
+
+def _wait_for_more(broker: Broker, topic: str) -> None:
+    """Wait until something was written: whoever writes is in the middle of its work."""
+    end = log_end(broker, topic)
+    until(lambda: log_end(broker, topic) > end, seconds=_SECONDS)
+
+
+def _all_counts(
+    open_driver: OpenDriver, application: WordCount, output: str, speaker: Speaker
+) -> dict[str, list[int]]:
+    """The committed counts in the output, when as many have come as must; one too many is seen as well."""
+    count = sum(map(len, speaker.counts.values()))
+    reader = open_driver("confluent", Settings(reads_committed=True))
+    reader.consume(output, count)
+    application.close()
+    reader.produce(output, texts("the end"))
+    *received, last = reader.consume(output, count + 1)
+    assert last.value == b"the end"
+    return _counts(received)
+
+
+def _log_start(broker: Broker, topic: str) -> int:
+    """The highest of its partitions."""
+    with RawClient(broker.port) as client:
+        found = [list_offset(client, topic, EARLIEST, partition=number) for number in range(_PARTITIONS)]
+    return max(int(each.offset) for each in found)

@@ -12,6 +12,7 @@ from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, end_offset, fetch, list_offset, values_in
 
 INIT, ADD_PARTITIONS, ADD_OFFSETS, END, WRITE_MARKERS = 5, 3, 4, 5, 2
+INIT_TWO_PHASE = 6
 _NOBODY = 1 << 40
 """A producer id that no broker of a test has given out yet."""
 END_WITHOUT_BUMP = 4
@@ -67,6 +68,8 @@ def init(client: RawClient, transactional_id: str | None, **options: Any) -> Any
         "transaction_timeout": options.pop("timeout", 60_000),
         "producer_id": options.pop("producer_id", -1),
         "producer_epoch": options.pop("producer_epoch", -1),
+        "enable2_pc": options.pop("two_phase", False),
+        "keep_prepared_txn": options.pop("keep", False),
     }
     assert not options, options
     return client.call("init_producer_id", version, **fields)
@@ -77,6 +80,18 @@ def start(client: RawClient, transactional_id: str, **options: Any) -> Producer:
     answer = patiently(lambda: init(client, transactional_id, **options))
     assert answer.error_code == 0, answer
     return Producer(transactional_id, answer.producer_id, answer.producer_epoch)
+
+
+def start_two_phase(client: RawClient, transactional_id: str, **options: Any) -> Producer:
+    """The same for a producer whose transactions an outside coordinator ends (KIP-939)."""
+    return start(client, transactional_id, version=INIT_TWO_PHASE, two_phase=True, **options)
+
+
+def keep(client: RawClient, transactional_id: str) -> Any:
+    """InitProducerId of a producer that finishes what the last one has left prepared: the answer."""
+    return patiently(
+        lambda: init(client, transactional_id, version=INIT_TWO_PHASE, two_phase=True, keep=True)
+    )
 
 
 def patiently(ask: Any) -> Any:
@@ -239,13 +254,13 @@ def wait_for_state(client: RawClient, producer: Producer, wanted: str) -> Any:
     return state
 
 
-def wait_for_values(client: RawClient, topic: str, expected: list[bytes]) -> None:
-    """What a consumer that reads committed records gets, once the markers are written."""
+def wait_for_values(client: RawClient, topic: str, expected: list[bytes], *, offset: int = 0) -> None:
+    """What a consumer that reads committed records from there gets, once the markers are written."""
     deadline = time.monotonic() + PATIENCE
     while list_offset(client, topic, isolation=COMMITTED).offset != end_offset(client, topic):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    answer = fetch(client, topic, 0, isolation=COMMITTED)
+    answer = fetch(client, topic, offset, isolation=COMMITTED)
     aborted = {each.producer_id for each in answer.aborted_transactions or ()}
     found = [] if aborted else [value for value in values_in(answer.records) if value in expected]
     assert found == expected

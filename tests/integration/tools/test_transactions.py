@@ -8,9 +8,22 @@ from dataclasses import dataclass
 import pytest
 from benchmarks.processes import BrokerProcess
 from confluent_kafka import KafkaException, Producer
+from kio.schema.errors import ErrorCode
 from tests.integration.clients.messages import now_ms
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import PRODUCE_BY_NAME, batch, produce_fields
+from tests.integration.clients.transaction_requests import (
+    Producer as Identity,
+)
+from tests.integration.clients.transaction_requests import (
+    described,
+    end,
+    keep,
+    new_transactional_id,
+    produce_in,
+    start_two_phase,
+    wait_for_values,
+)
 from tests.integration.tools.programs import Ran, run_inside
 from tests.integration.tools.waiting import until
 
@@ -202,6 +215,29 @@ def test_transactions_for_people(either_broker: Broker | BrokerProcess, opened: 
         lambda: run_inside("barnabas", "transaction", *words, *where), lambda ran: ran.stdout == "[]\n"
     )
     assert ran.stdout == "[]\n"
+
+
+# --- of two phases -----------------------------------------------------------------------------------
+
+
+def test_prepared_transaction_of_a_dead_engine_is_ended() -> None:
+    """It has no timeout (KIP-939): somebody has to end it."""
+    with Broker(process=True, config={"transaction.two.phase.commit.enable": True}) as broker:
+        name = new_transactional_id("prepared", broker.port)
+        broker.create_topic(name)
+        with RawClient(broker.port) as client:
+            producer = start_two_phase(client, name)
+            assert produce_in(client, producer, name, b"value").error_code == 0
+            kept = keep(client, name)
+            assert kept.error_code == 0
+            assert described(client, name).transaction_state == "Ongoing"
+            assert "2147483647" in _transactions(broker, "describe", "--transactional-id", name).stdout
+            ran = _transactions(broker, "forceTerminateTransaction", "--transactionalId", name)
+            assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
+            assert described(client, name).transaction_state == "Empty"
+            wait_for_values(client, name, [])
+            engine = Identity(name, kept.producer_id, kept.producer_epoch)
+            assert end(client, engine).error_code == ErrorCode.producer_fenced
 
 
 # --- one that hangs ----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from barnabas.base.errors import (
 from barnabas.base.ids import TopicPartition
 from barnabas.coordinator.end_marker import EndMarker
 from barnabas.coordinator.markers import Markers
+from barnabas.coordinator.runtime.alarm import CallSoon
 from barnabas.coordinator.runtime.hosted_shard import HostedShard
 from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.coordinator.transactions.shard import TransactionShard
@@ -53,7 +54,9 @@ def prepared(*places: tuple[str, int], version: int = 2) -> Transaction:
     )
 
 
-def loaded_with(node: Node, transaction: Transaction) -> TransactionCoordinator:
+def loaded_with(
+    node: Node, transaction: Transaction, call_soon: CallSoon = lambda callback: callback()
+) -> TransactionCoordinator:
     """A coordinator that finds the transaction in its log."""
 
     def load(hosted: HostedShard[TransactionShard], partition: Partition) -> None:
@@ -66,7 +69,7 @@ def loaded_with(node: Node, transaction: Transaction) -> TransactionCoordinator:
         node.clock,
         load,
         node.later,
-        lambda callback: callback(),
+        call_soon,
         node.get,
         lambda: None,
     )
@@ -206,3 +209,94 @@ def test_ids_that_nobody_uses_are_forgotten(node: Node) -> None:
     node.clock.advance(60_001)
     coordinator.expire()
     assert [len(hosted.shard) for hosted in coordinator.hosted()] == [0]
+
+
+# --- markers come after the answers -----------------------------------------------------------------------
+
+
+class Turns:
+    """The loop's `call_soon`: what is put off runs when the next turn is taken."""
+
+    def __init__(self) -> None:
+        self._soon: list[Callable[[], None]] = []
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self._soon.append(callback)
+
+    def take(self) -> bool:
+        """One turn; whether there was anything to do."""
+        soon, self._soon = self._soon, []
+        for callback in soon:
+            callback()
+        return bool(soon)
+
+
+@pytest.fixture
+def turns() -> Turns:
+    return Turns()
+
+
+@pytest.fixture
+def idle(node: Node, turns: Turns) -> TransactionCoordinator:
+    """A coordinator that knows one transactional id, with nothing open."""
+    complete = prepared()._replace(state=TransactionState.COMPLETE_COMMIT)
+    return loaded_with(node, complete, turns.call_soon)
+
+
+def commit(coordinator: TransactionCoordinator) -> None:
+    """A transaction with a partition, up to the answer to EndTxn."""
+    places = [TopicPartition("topic", 0)]
+    coordinator.write(NAME, lambda shard: shard.add_partitions(NAME, PRODUCER, EPOCH, places, 2)).result()
+    ended = coordinator.write(
+        NAME,
+        lambda shard: shard.end(NAME, PRODUCER, EPOCH, is_commit=True, client_version=2, fresh_id=-1),
+    )
+    assert ended.result().producer_epoch == EPOCH + 1
+
+
+def test_an_end_is_answered_before_its_markers_are_written(
+    node: Node, turns: Turns, idle: TransactionCoordinator
+) -> None:
+    commit(idle)
+    assert markers_in(node, "topic") == []
+    turns.take()
+    assert markers_in(node, "topic") == []  # answers of several connections leave in this turn
+    turns.take()
+    assert [epoch for epoch, _, _ in markers_in(node, "topic")] == [EPOCH + 1]
+    assert not turns.take()
+
+
+def test_the_next_request_of_a_producer_finds_its_transaction_complete(
+    node: Node, turns: Turns, idle: TransactionCoordinator
+) -> None:
+    commit(idle)
+    assert state_of(idle) == "CompleteCommit"
+    assert len(markers_in(node, "topic")) == 1
+    while turns.take():
+        pass
+    assert len(markers_in(node, "topic")) == 1
+
+
+def test_markers_let_requests_about_other_transactions_go_first_but_not_for_long(
+    node: Node, turns: Turns, idle: TransactionCoordinator
+) -> None:
+    commit(idle)
+    for _ in range(5):
+        assert idle.read("other", len).result() == 1
+        turns.take()
+        assert markers_in(node, "topic") == []
+    node.clock.advance(2)
+    idle.read("other", len)
+    turns.take()
+    assert len(markers_in(node, "topic")) == 1
+
+
+def test_a_coordinator_that_stops_writes_the_markers_of_what_is_decided(
+    node: Node, turns: Turns, idle: TransactionCoordinator
+) -> None:
+    commit(idle)
+    idle.stop()
+    assert len(markers_in(node, "topic")) == 1
+    while turns.take():
+        pass
+    assert len(markers_in(node, "topic")) == 1

@@ -155,9 +155,10 @@ def test_table_of_apis_is_the_registry() -> None:
 
 
 def _row(api: Api) -> list[str]:
-    versions = (
-        str(api.min_version) if api.min_version == api.max_version else f"{api.min_version}-{api.max_version}"
-    )
+    highest = api.max_version - 1 if api.opened_by else api.max_version
+    versions = str(api.min_version) if api.min_version == highest else f"{api.min_version}-{highest}"
+    if api.opened_by:
+        versions += f", {api.max_version}"
     return [str(api.key), api.name, versions]
 
 

@@ -16,7 +16,7 @@ from barnabas.network.connection import Connection, Peer
 from barnabas.network.responses import Parts, Pending
 from barnabas.wire import Reply
 
-METADATA, API_VERSIONS, CREATE_TOPICS = 3, 18, 19
+METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 3, 18, 19, 22
 
 
 class FakeConnection:
@@ -89,6 +89,7 @@ def test_unsupported_version_of_api_versions_is_answered_with_version_0(node: No
         (-5, 0, b"", "unknown API key -5"),
         (METADATA, 99, b"", "Metadata version 99 is not supported"),
         (METADATA, -1, b"", "Metadata version -1 is not supported"),
+        (INIT_PRODUCER_ID, 6, b"", "InitProducerId version 6 is not supported"),
         (METADATA, 1, b"\x00", "malformed request"),
         (METADATA, 1, b"\x7f\xff\xff\xff", "malformed request"),
     ],

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 from tests.fakes.node import Node
+from tests.unit.handlers.conftest import StartNode
 
 from barnabas.controller.producer_ids import BLOCK_SIZE
 from barnabas.metadata.store import StoreError
@@ -13,7 +14,7 @@ def ask(node: Node, version: int = 5, transactional_id: str | None = None, **bod
     return node.ask("InitProducerId", version, transactional_id=transactional_id, **body)
 
 
-@pytest.mark.parametrize("version", range(6))
+@pytest.mark.parametrize("version", range(7))
 def test_each_producer_gets_an_id_of_its_own(node: Node, version: int) -> None:
     answers = [ask(node, version) for _ in range(3)]
 
@@ -76,3 +77,69 @@ def test_store_that_fails_is_an_error_of_the_request(node: Node, monkeypatch: py
     monkeypatch.setattr(node.context.producer_ids, "next_producer_id", fail)
 
     assert ask(node).error_code is ErrorCode.unknown_server_error
+
+
+# --- version 6: two-phase commit --------------------------------------------------------------------------
+
+SOFTWARE = {"client_software_name": "test", "client_software_version": "1"}
+TWO_PHASE = "transaction.two.phase.commit.enable"
+UNSTABLE = "unstable.api.versions.enable"
+
+
+def with_transactions(start_node: StartNode, *switches: str) -> Node:
+    """A node with these settings on."""
+    node = start_node(dict.fromkeys(switches, "true"))
+    node.create_topic("__transaction_state")
+    return node
+
+
+@pytest.mark.parametrize(
+    ("switches", "newest"), [((), 5), ((TWO_PHASE,), 6), ((UNSTABLE,), 6), ((TWO_PHASE, UNSTABLE), 6)]
+)
+def test_version_6_is_served_where_the_configuration_opens_it(
+    start_node: StartNode, switches: tuple[str, ...], newest: int
+) -> None:
+    keys = with_transactions(start_node, *switches).ask("ApiVersions", 4, **SOFTWARE).api_keys
+    (found,) = (each for each in keys if each.api_key == 22)
+    assert (found.min_version, found.max_version) == (0, newest)
+
+
+@pytest.mark.parametrize(
+    ("field", "error"),
+    [
+        ("enable2_pc", ErrorCode.transactional_id_authorization_failed),
+        ("keep_prepared_txn", ErrorCode.unsupported_version),
+    ],
+)
+def test_two_phase_commit_that_is_not_enabled_is_refused(
+    start_node: StartNode, field: str, error: ErrorCode
+) -> None:
+    node = with_transactions(start_node, UNSTABLE)
+    asked: dict[str, Any] = {"transactional_id": "tx", "transaction_timeout": timedelta(seconds=1)}
+
+    refused = ask(node, 6, **(asked | {field: True}))
+    granted = ask(node, 6, **asked)
+
+    assert (refused.error_code, refused.producer_id, refused.producer_epoch) == (error, -1, -1)
+    assert (granted.error_code, granted.producer_epoch) == (ErrorCode.none, 0)
+
+
+def test_a_kept_transaction_is_told_beside_the_new_producer(start_node: StartNode) -> None:
+    node = with_transactions(start_node, TWO_PHASE)
+    first = ask(node, 6, "tx", enable2_pc=True)  # it needs no timeout
+    added = node.ask(
+        "AddOffsetsToTxn",
+        4,
+        transactional_id="tx",
+        producer_id=first.producer_id,
+        producer_epoch=first.producer_epoch,
+        group_id="group",
+    )
+    assert (first.ongoing_txn_producer_id, first.ongoing_txn_producer_epoch) == (-1, -1)
+    assert added.error_code is ErrorCode.none
+
+    kept = ask(node, 6, "tx", enable2_pc=True, keep_prepared_txn=True)
+
+    assert kept.error_code is ErrorCode.none
+    assert (kept.producer_id, kept.producer_epoch) == (first.producer_id, 1)
+    assert (kept.ongoing_txn_producer_id, kept.ongoing_txn_producer_epoch) == (first.producer_id, 0)

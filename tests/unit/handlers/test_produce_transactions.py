@@ -1,6 +1,7 @@
 """Transactional batches, with a coordinator that answers at once: who is asked, what the producer is told."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -277,16 +278,58 @@ def test_batches_of_an_open_transaction_take_the_shortcut(producing: Producing, 
     assert producing.end_offset() == 2
 
 
-def test_first_batch_of_the_next_transaction_does_not_take_the_shortcut(
+def test_first_batch_of_the_next_transaction_takes_the_shortcut_with_consent(
     producing: Producing, coordinator: FakeCoordinator
 ) -> None:
     producing.code(txn_batch())
     end_transaction(producing.node, epoch=1)
     shortcut = producing.connection.shortcut
     assert shortcut is not None
-    assert shortcut(producing.frame({0: txn_batch(1)})) is None
-    assert shortcut(producing.frame({0: txn_batch(epoch=1)})) is None
+    assert shortcut(producing.frame({0: txn_batch(epoch=1)})) is not None
+    assert [asked[3] for asked in coordinator.asked] == [0, 1]
+    assert producing.end_offset() == 3
+    assert shortcut(producing.frame({0: txn_batch(1, epoch=1)})) is not None
+    assert len(coordinator.asked) == 2
+
+
+@pytest.mark.parametrize("version", [BEFORE_ADDING, NEWEST])
+def test_first_batch_without_consent_does_not_take_the_shortcut(
+    producing: Producing, coordinator: FakeCoordinator, version: int
+) -> None:
+    producing.code(txn_batch(), version=version)
+    end_transaction(producing.node, epoch=1)
+    shortcut = producing.connection.shortcut
+    assert shortcut is not None
+    assert shortcut(producing.frame({0: txn_batch(1)}, version=version)) is None
+    assert len(coordinator.asked) == 1
+    coordinator.errors = [ProducerFenced()]
+    assert shortcut(producing.frame({0: txn_batch(epoch=1)}, version=version)) is None
+    coordinator.is_slow = True
+    assert shortcut(producing.frame({0: txn_batch(epoch=1)}, version=version)) is None
     assert producing.end_offset() == 2
+
+
+def test_first_batch_that_skips_a_sequence_does_not_take_the_shortcut(
+    producing: Producing, coordinator: FakeCoordinator
+) -> None:
+    producing.code(txn_batch())
+    end_transaction(producing.node, epoch=1)
+    shortcut = producing.connection.shortcut
+    assert shortcut is not None
+    assert shortcut(producing.frame({0: txn_batch(1, epoch=1)})) is None
+    assert producing.code(txn_batch(1, epoch=1)) is ErrorCode.out_of_order_sequence_number
+    assert producing.end_offset() == 2
+
+
+def test_equal_request_is_remembered_once(producing: Producing) -> None:
+    producing.code(txn_batch(), version=BEFORE_ADDING)
+    end_transaction(producing.node)
+    shortcut: Any = producing.connection.shortcut
+    first = shortcut.repetitions.find(producing.frame({0: txn_batch(1)}, version=BEFORE_ADDING))
+    assert producing.code(txn_batch(1), version=BEFORE_ADDING) is ErrorCode.none
+    again = shortcut.repetitions.find(producing.frame({0: txn_batch(2)}, version=BEFORE_ADDING))
+    assert first is not None
+    assert again is first
 
 
 def test_transactional_batch_without_an_id_does_not_take_the_shortcut(producing: Producing) -> None:

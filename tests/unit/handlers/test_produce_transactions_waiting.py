@@ -180,7 +180,8 @@ def test_marker_of_the_transaction_before_does_not_refuse_the_one_that_waits_for
     async def scenario(producing: Producing, coordinator: FakeCoordinator) -> None:
         coordinator.is_slow = False
         assert producing.code(txn_batch()) is ErrorCode.none
-        coordinator.errors = [ConcurrentTransactions()]
+        # Told to the shortcut, which passes it on, and to the long way, which tries again.
+        coordinator.errors = [ConcurrentTransactions(), ConcurrentTransactions()]
         pending = sent(producing, txn_batch(epoch=1))
         end_transaction(producing.node, epoch=1)
         assert await code_of(pending) is ErrorCode.none

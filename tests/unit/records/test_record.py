@@ -9,7 +9,7 @@ from barnabas.base.errors import CorruptMessage, InvalidRecord, KafkaError
 from barnabas.records.batch import HEADER_SIZE, LOG_APPEND_TIME, crc_is_valid, parse_header
 from barnabas.records.builder import assemble, build_batch
 from barnabas.records.compression import NONE
-from barnabas.records.control import build_end_marker
+from barnabas.records.control import build_end_marker, read_usual_marker
 from barnabas.records.record import (
     Record,
     decode_records,
@@ -70,6 +70,34 @@ def test_an_end_of_transaction_marker_is_a_control_batch(commit: bool, kind: int
     assert header.is_transactional
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (4, 2, -1)
     assert decode_records(batch) == [Record(30, 88, struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 6))]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_marker_is_read_by_its_places_as_by_its_records(commit: bool) -> None:
+    batch = build_end_marker(4, 2, commit, 6, 88, base_offset=30)
+    assert read_usual_marker(batch) == read_usual_marker(memoryview(batch)) == (commit, 6, 88)
+    for position in range(len(batch) * 8):
+        changed = bytearray(batch)
+        changed[position // 8] ^= 1 << position % 8
+        found = read_usual_marker(changed)
+        if found is not None:
+            (record,) = decode_records(changed)
+            key, value = struct.unpack(">hh", record.key or b""), struct.unpack(">hi", record.value or b"")
+            assert found == (key[1] == 1, value[1], record.timestamp)
+
+
+def test_only_a_marker_of_the_usual_shape_is_read_by_its_places() -> None:
+    batch = build_end_marker(4, 2, True, 6, 88)
+    other_kind = [Record(0, 88, struct.pack(">hh", 0, 2), struct.pack(">hi", 0, 6))]
+    wider = [Record(0, 88, struct.pack(">hhh", 0, 1, 0), struct.pack(">hi", 0, 6))]
+    for other in (
+        batch[:-1],
+        batch + b"\x00",
+        build_batch(other_kind, producer_id=4, transactional=True, control=True),
+        build_batch(wider, producer_id=4, transactional=True, control=True),
+        build_batch(SAMPLE, producer_id=4, transactional=True),
+    ):
+        assert read_usual_marker(other) is None
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -13,11 +13,12 @@ written in ascending order; Kafka's order is that of its hash tables.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
+from struct import Struct
 
 from barnabas.base.errors import CorruptMessage
 from barnabas.base.ids import TopicPartition
 from barnabas.coordinator.record_codec.fields import (
-    INT8,
     INT16,
     INT32,
     INT64,
@@ -42,6 +43,11 @@ WRITTEN_VERSION = 1
 _TRANSACTION_LOG = 0
 _NEWEST = 1
 _FIRST_FLEXIBLE = 1
+_BEFORE_PARTITIONS = Struct(">hqhib")
+_AFTER_PARTITIONS = Struct(">qq")
+_NO_TOPICS = b"\x01"
+_USUAL_TAGS = Struct(">BBBqBBh")
+"""How many, and of each its number, its size and its value."""
 _TAGS = (
     (0, INT64, "previous_producer_id", NO_PRODUCER_ID),
     (1, INT64, "next_producer_id", NO_PRODUCER_ID),
@@ -55,31 +61,46 @@ def encode_transaction_records(
 ) -> list[tuple[bytes, bytes | None]]:
     return [
         (
-            encode_key(_TRANSACTION_LOG, record.transactional_id),
-            None if record.transaction is None else _encode_value(record.transaction, version),
+            _encode_key(transactional_id),
+            None if transaction is None else _encode_value(transaction, version),
         )
-        for record in records
+        for transaction, transactional_id in records
     ]
+
+
+@lru_cache(maxsize=1024)
+def _encode_key(transactional_id: str) -> bytes:
+    return encode_key(_TRANSACTION_LOG, transactional_id)
 
 
 def _encode_value(transaction: Transaction, version: int) -> bytes:
     flexible = version >= _FIRST_FLEXIBLE
-    parts = [
-        INT16.pack(version),
-        INT64.pack(transaction.producer_id),
-        INT16.pack(transaction.producer_epoch),
-        INT32.pack(transaction.timeout_ms),
-        INT8.pack(transaction.state),
-        _encode_partitions(transaction, flexible),
-        INT64.pack(transaction.update_ms),
-        INT64.pack(transaction.start_ms),
-    ]
-    if flexible:
-        parts.append(_encode_tags(transaction))
-    return b"".join(parts)
+    return b"".join(
+        (
+            _BEFORE_PARTITIONS.pack(
+                version,
+                transaction.producer_id,
+                transaction.producer_epoch,
+                transaction.timeout_ms,
+                transaction.state,
+            ),
+            _encode_partitions(transaction, flexible),
+            _AFTER_PARTITIONS.pack(transaction.update_ms, transaction.start_ms),
+            _encode_tags(transaction) if flexible else b"",
+        )
+    )
 
 
 def _encode_tags(transaction: Transaction) -> bytes:
+    previous_id, client_version = transaction.previous_producer_id, transaction.client_version
+    if (
+        transaction.next_producer_id == NO_PRODUCER_ID
+        and transaction.next_producer_epoch == NO_PRODUCER_EPOCH
+        and previous_id != NO_PRODUCER_ID
+        and client_version
+    ):
+        # Nearly every record of a client of version 2.
+        return _USUAL_TAGS.pack(2, 0, INT64.size, previous_id, 2, INT16.size, client_version)
     return tagged_fields(
         (tag, form.pack(getattr(transaction, name)))
         for tag, form, name, default in _TAGS
@@ -87,11 +108,19 @@ def _encode_tags(transaction: Transaction) -> bytes:
     )
 
 
+@lru_cache(maxsize=1024)
+def _encode_only_partition(place: TopicPartition) -> bytes:
+    return compact_array([compact_string(place.topic) + compact_int32s([place.partition]) + NO_TAGS])
+
+
 def _encode_partitions(transaction: Transaction, flexible: bool) -> bytes:
     if transaction.state is TransactionState.EMPTY:
         return b"\x00" if flexible else INT32.pack(-1)
+    partitions = transaction.partitions
+    if flexible and len(partitions) <= 1:
+        return _encode_only_partition(*partitions) if partitions else _NO_TOPICS
     topics: defaultdict[str, list[int]] = defaultdict(list)
-    for topic, partition in sorted(transaction.partitions):
+    for topic, partition in sorted(partitions):
         topics[topic].append(partition)
     if flexible:
         return compact_array(

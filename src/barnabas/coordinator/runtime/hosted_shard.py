@@ -5,7 +5,8 @@ and the answer is told when they are committed. All of it happens in one call on
 operation comes between looking and replaying; only operations that do not mind each other (commits of
 offsets) are gathered for the rest of the loop's turn, and written before anything else happens to the shard.
 A read is told once everything it may have seen is committed. When the partition's leadership is lost, or an
-own record cannot be replayed, the shard is thrown away: what counts is in the log.
+own record cannot be replayed, the shard is thrown away: what counts is in the log. When the disk of the log
+fails there is no coordinator here any more, also for those who only look: what they saw would not come true.
 """
 
 import logging
@@ -112,10 +113,16 @@ class HostedShard(Generic[S]):
         if self.state is ShardState.CLOSED:
             return
         self.write_gathered()
+        if self._is_closed:
+            return  # by what was gathered: it could not be written
         self.state = ShardState.CLOSED
         self._alarm.stop()
         self.shard.on_unloaded(error)
         self.shard.timers.clear()
+
+    @property
+    def _is_closed(self) -> bool:
+        return self.state is ShardState.CLOSED
 
     @property
     def is_active(self) -> bool:
@@ -199,7 +206,7 @@ class HostedShard(Generic[S]):
                     outcome.records, is_atomic=outcome.is_atomic, producer=outcome.producer
                 )
         except KafkaError as error:
-            return self._not_written(outcome, _as_coordinator(error))
+            return self._failed_to_write(outcome, error)
         if outcome.records and not self._replay(outcome.records, outcome.producer):
             return self._not_written(outcome, UnknownServerError("the records could not be replayed"))
         last = self._last
@@ -226,11 +233,16 @@ class HostedShard(Generic[S]):
         answer: Deferred[T] = Deferred()
 
         def on_acknowledged(error: KafkaError | None) -> None:
-            told = _tell(outcome) if error is None else self._not_written(outcome, _as_coordinator(error))
+            told = _tell(outcome) if error is None else self._failed_to_write(outcome, error)
             _pass_on(told, answer)
 
         self.log.when_acknowledged(last, on_acknowledged)
         return answer
+
+    def _failed_to_write(self, outcome: Outcome[T], error: KafkaError) -> Deferred[T]:
+        if isinstance(error, StorageError):
+            self.close(NotCoordinator(error.message))
+        return self._not_written(outcome, _as_coordinator(error))
 
     def _not_written(self, outcome: Outcome[T], error: KafkaError) -> Deferred[T]:
         if outcome.on_written is not None:

@@ -3,7 +3,8 @@
 Order of checks and errors are Kafka's. Up to version 1 a request is told from a repeated one by the state
 alone. From version 2 (KIP-890) each end bumps the epoch: a repeated request has the epoch before the current
 one (or the last one of the producer id before), and one with the current epoch is about a new transaction,
-which may have no partitions yet: its abort is granted, as the client cannot know.
+which may have no partitions yet: its abort is granted, as the client cannot know. An end in an older version
+bumps nothing: the epoch before is then that of a fenced producer. Kafka takes its request for a repeated one.
 
     Empty, commit or any other wrong outcome   INVALID_TXN_STATE
     Prepare*                                   CONCURRENT_TRANSACTIONS: markers are being written
@@ -62,14 +63,16 @@ def _is_repeated(transaction: Transaction, producer_id: int, epoch: int, is_comm
     if transaction.state.is_prepared:
         # First of all: the client may have been told of a new producer id that comes with completion.
         raise _concurrent()
+    is_bumped = transaction.client_version >= EPOCH_BUMP_VERSION
     is_over_ids = (
-        producer_id == transaction.previous_producer_id
+        is_bumped
+        and producer_id == transaction.previous_producer_id
         and epoch == MAX_EPOCH - 1
         and transaction.client_epoch == 0
     )
     if not is_over_ids:
         _check_id(transaction, producer_id)
-    is_before = is_over_ids or transaction.client_epoch == epoch + 1
+    is_before = is_over_ids or (is_bumped and transaction.client_epoch == epoch + 1)
     if not (is_before and transaction.state.is_complete):
         _check_epoch(transaction, producer_id, epoch)
         if is_commit and transaction.state is not TransactionState.ONGOING:

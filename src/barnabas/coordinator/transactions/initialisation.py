@@ -1,7 +1,9 @@
 """What InitProducerId makes of a transactional id: a producer begins, and fences the one before it.
 
-Order of checks and errors are Kafka's. A transaction that the last producer left ongoing is aborted first, or
-kept for the new producer to complete (two-phase commit, KIP-939).
+Order of checks and errors are Kafka's, but for one. A transaction that the last producer left ongoing is
+aborted first, or kept for the new producer to complete (two-phase commit, KIP-939). Only a new producer, or
+the one that has the transaction, may do so: one with an older epoch of the same producer id is told at once
+that it is fenced. Kafka aborts the transaction of its successor, and tells it when it asks again.
 """
 
 from barnabas.base.errors import (
@@ -26,6 +28,7 @@ from barnabas.coordinator.transactions.transitions import bump_epoch, fence, kee
 
 
 def check_init(asked: InitProducerId, settings: TransactionSettings) -> None:
+    """The one place that says who may take part in a two-phase commit: so far the configuration alone."""
     if not asked.transactional_id:
         raise InvalidRequest("The transactional id is empty.")
     if asked.enable_two_phase and not settings.is_two_phase_enabled:
@@ -58,6 +61,8 @@ def initialised(
     if transaction.state is TransactionState.ONGOING:
         if asked.keep_prepared:
             return keep_prepared(transaction, expected_epoch, now_ms, fresh_id)
+        if is_known and not _has(transaction, asked.producer_id, asked.producer_epoch):
+            raise ProducerFenced(f"{asked.transactional_id} has a transaction of a newer producer.")
         # Its epoch is never told to anybody: the client asks again, and gets the next one.
         return fence(transaction, version=settings.transaction_version, now_ms=now_ms, fresh_id=fresh_id)
     epoch = transaction.producer_epoch
@@ -74,6 +79,10 @@ def _unknown(transactional_id: str, timeout_ms: int, fresh_id: int, now_ms: int)
         timeout_ms=timeout_ms,
         update_ms=now_ms,
     )
+
+
+def _has(transaction: Transaction, producer_id: int, epoch: int) -> bool:
+    return (producer_id, epoch) == (transaction.client_producer_id, transaction.client_epoch)
 
 
 def _may_be(transaction: Transaction, producer_id: int, epoch: int) -> bool:

@@ -146,7 +146,6 @@ class TransactionShard:
         fresh_id: int,
     ) -> Outcome[EndResult]:
         transaction = self._of_producer(transactional_id)
-        now_ms = self._now_ms()
         after = ended(
             transaction,
             producer_id,
@@ -154,14 +153,13 @@ class TransactionShard:
             is_commit=is_commit,
             client_version=client_version,
             fresh_id=fresh_id,
-            now_ms=now_ms,
+            now_ms=self._now_ms(),
         )
-        is_repeated = after is transaction
-        completed = after if is_repeated else transitions.complete(after, now_ms)
+        # Of a repeated request too: what is complete changes no more.
         result = EndResult()
         if client_version >= EPOCH_BUMP_VERSION:
-            result = EndResult(completed.producer_id, completed.producer_epoch)
-        return Outcome(result) if is_repeated else self._prepared(result, after)
+            result = EndResult(*transitions.client_after(after))
+        return Outcome(result) if after is transaction else self._prepared(result, after)
 
     # --- the other half of an end --------------------------------------------------------------------------
 

@@ -10,8 +10,6 @@ a bug, and is refused. Each of them is one record of the log.
 """
 
 from collections.abc import Collection
-from dataclasses import replace
-from typing import Any
 
 from barnabas.base.errors import ProducerFenced, UnknownServerError
 from barnabas.base.ids import TopicPartition
@@ -26,6 +24,7 @@ from barnabas.coordinator.transactions.transaction import (
     is_exhausted,
 )
 
+_NO_PARTITIONS: frozenset[TopicPartition] = frozenset()
 _BETWEEN = frozenset({TransactionState.EMPTY, TransactionState.ONGOING, TransactionState.PREPARE_ABORT})
 _NEXT: dict[TransactionState, frozenset[TransactionState]] = {
     TransactionState.EMPTY: _BETWEEN,
@@ -43,14 +42,52 @@ def can_follow(before: TransactionState, after: TransactionState) -> bool:
     return after in _NEXT.get(before, ())
 
 
-def _moved(transaction: Transaction, state: TransactionState, now_ms: int, **changes: Any) -> Transaction:
-    if not can_follow(transaction.state, state):
+def _moved(
+    transaction: Transaction,
+    state: TransactionState,
+    now_ms: int,
+    *,
+    partitions: frozenset[TopicPartition] | None = None,
+    producer_id: int | None = None,
+    producer_epoch: int | None = None,
+    timeout_ms: int | None = None,
+    previous_producer_id: int | None = None,
+    next_producer_id: int | None = None,
+    next_producer_epoch: int | None = None,
+    last_producer_epoch: int | None = None,
+    start_ms: int | None = None,
+    client_version: int | None = None,
+) -> Transaction:
+    """The transaction in another state; None leaves a field as it is.
+
+    Written out, as this runs for every change of every transaction.
+    """
+    before = transaction
+    if not can_follow(before.state, state):
         raise UnknownServerError(
-            f"Transaction {transaction.transactional_id} cannot go from {transaction.state.label} "
-            f"to {state.label}."
+            f"Transaction {before.transactional_id} cannot go from {before.state.label} to {state.label}."
         )
-    changes.setdefault("previous_producer_id", transaction.client_producer_id)
-    return replace(transaction, state=state, update_ms=now_ms, **changes)
+    return Transaction(
+        transactional_id=before.transactional_id,
+        producer_id=before.producer_id if producer_id is None else producer_id,
+        producer_epoch=before.producer_epoch if producer_epoch is None else producer_epoch,
+        timeout_ms=before.timeout_ms if timeout_ms is None else timeout_ms,
+        state=state,
+        partitions=before.partitions if partitions is None else partitions,
+        previous_producer_id=(
+            before.client_producer_id if previous_producer_id is None else previous_producer_id
+        ),
+        next_producer_id=before.next_producer_id if next_producer_id is None else next_producer_id,
+        next_producer_epoch=(
+            before.next_producer_epoch if next_producer_epoch is None else next_producer_epoch
+        ),
+        last_producer_epoch=(
+            before.last_producer_epoch if last_producer_epoch is None else last_producer_epoch
+        ),
+        start_ms=before.start_ms if start_ms is None else start_ms,
+        update_ms=now_ms,
+        client_version=before.client_version if client_version is None else client_version,
+    )
 
 
 # --- a producer begins ------------------------------------------------------------------------------------
@@ -78,15 +115,25 @@ def rotate_producer_id(
     )
 
 
-def _begun(transaction: Transaction, timeout_ms: int, now_ms: int, **changes: int) -> Transaction:
+def _begun(
+    transaction: Transaction,
+    timeout_ms: int,
+    now_ms: int,
+    *,
+    producer_epoch: int,
+    last_producer_epoch: int,
+    producer_id: int | None = None,
+) -> Transaction:
     return _moved(
         transaction,
         TransactionState.EMPTY,
         now_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        last_producer_epoch=last_producer_epoch,
         timeout_ms=timeout_ms,
-        partitions=frozenset(),
+        partitions=_NO_PARTITIONS,
         start_ms=NO_TIMESTAMP,
-        **changes,
     )
 
 
@@ -163,7 +210,9 @@ def prepare_end(
     is_ongoing = transaction.state is TransactionState.ONGOING
     start_ms = transaction.start_ms if is_ongoing else now_ms
     if version < EPOCH_BUMP_VERSION:
-        return _moved(transaction, state, now_ms, start_ms=start_ms, client_version=0)
+        # Whoever wrote a kept one is not who ends it: the marker fences him.
+        epoch = min(transaction.producer_epoch + transaction.is_kept, MAX_EPOCH)
+        return _moved(transaction, state, now_ms, producer_epoch=epoch, start_ms=start_ms, client_version=0)
     next_id, next_epoch = _next_identity(transaction, version, fresh_id)
     return _moved(
         transaction,
@@ -208,25 +257,30 @@ def _next_identity(transaction: Transaction, version: int, fresh_id: int) -> tup
     return NO_PRODUCER_ID, NO_PRODUCER_EPOCH
 
 
+def client_after(transaction: Transaction) -> tuple[int, int]:
+    """Who the client is, id and epoch, once a prepared transaction is complete."""
+    if transaction.is_kept:
+        return transaction.client_producer_id, transaction.client_epoch
+    if transaction.next_producer_id != NO_PRODUCER_ID and transaction.client_version >= EPOCH_BUMP_VERSION:
+        return transaction.next_producer_id, 0
+    return transaction.producer_id, transaction.producer_epoch
+
+
 def complete(transaction: Transaction, now_ms: int) -> Transaction:
     """All markers are written."""
     is_commit = transaction.state is TransactionState.PREPARE_COMMIT
-    producer_id, epoch = transaction.producer_id, transaction.producer_epoch
-    previous_id = producer_id
-    if transaction.is_kept:
-        producer_id, epoch = transaction.client_producer_id, transaction.client_epoch
-        # Whom the client was when it asked for the end: it may ask again.
-        previous_id = transaction.previous_producer_id
-    elif transaction.next_producer_id != NO_PRODUCER_ID and transaction.client_version >= EPOCH_BUMP_VERSION:
-        producer_id, epoch = transaction.next_producer_id, 0
+    producer_id, epoch = client_after(transaction)
     return _moved(
         transaction,
         TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT,
         now_ms,
         producer_id=producer_id,
         producer_epoch=epoch,
-        previous_producer_id=previous_id,
+        # Of a kept one: whom the client was when it asked for the end, as it may ask again.
+        previous_producer_id=(
+            transaction.previous_producer_id if transaction.is_kept else transaction.producer_id
+        ),
         next_producer_id=NO_PRODUCER_ID,
         next_producer_epoch=NO_PRODUCER_EPOCH,
-        partitions=frozenset(),
+        partitions=_NO_PARTITIONS,
     )

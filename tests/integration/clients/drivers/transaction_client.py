@@ -29,6 +29,8 @@ class TransactionSettings:
     id: str
     timeout_ms: int = 60_000
     codec: str = "none"
+    is_two_phase: bool = False
+    """Its transactions have no timeout (KIP-939); with Java's client only."""
 
 
 class TransactionalProducer(Protocol):

@@ -30,6 +30,16 @@ class JavaTransactions:
     def init(self) -> None:
         self._ask("init")
 
+    def init_two_phase(self, *, keep: bool) -> str:
+        """As one whose transactions an outside coordinator ends (KIP-939): what was kept, as `id:epoch`."""
+        (kept,) = self._ask("init-two-phase", str(keep).lower())
+        return kept
+
+    def prepare(self) -> str:
+        """What the outside coordinator would write down, as `id:epoch`."""
+        (prepared,) = self._ask("prepare")
+        return prepared
+
     def begin(self) -> None:
         self._ask("begin")
 
@@ -51,9 +61,9 @@ class JavaTransactions:
             self._ask("abandon")
         self._is_over = True
 
-    def _ask(self, command: str, *words: str, lines: Sequence[str] = ()) -> None:
+    def _ask(self, command: str, *words: str, lines: Sequence[str] = ()) -> list[str]:
         try:
-            self._machine.ask_named("transaction", self._name, command, *words, lines=lines)
+            return self._machine.ask_named("transaction", self._name, command, *words, lines=lines)
         except SendFailed as error:
             text = str(error)
             if any(name in text for name in _FENCING):
@@ -64,10 +74,9 @@ class JavaTransactions:
 
 
 def _settings(bootstrap_servers: str, settings: TransactionSettings) -> str:
-    chosen = {
+    chosen: dict[str, object] = {
         "bootstrap.servers": bootstrap_servers,
         "transactional.id": settings.id,
-        "transaction.timeout.ms": settings.timeout_ms,
         "compression.type": settings.codec,
         "max.block.ms": int(PATIENCE * 1000),
         "linger.ms": 1,
@@ -75,4 +84,8 @@ def _settings(bootstrap_servers: str, settings: TransactionSettings) -> str:
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 100,
     }
+    if settings.is_two_phase:
+        chosen["transaction.two.phase.commit.enable"] = "true"
+    else:
+        chosen["transaction.timeout.ms"] = settings.timeout_ms
     return ";".join(f"{key}={value}" for key, value in chosen.items())

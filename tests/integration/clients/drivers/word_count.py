@@ -20,6 +20,8 @@ class WordCount:
             "application.id": name,
             "processing.guarantee": "exactly_once_v2",
             "commit.interval.ms": 100,
+            # What was counted is deleted from the topic between the two halves.
+            "repartition.purge.interval.ms": 200,
             "num.stream.threads": 1,
             "state.dir": directory,
             "main.consumer.auto.offset.reset": "earliest",

@@ -51,17 +51,23 @@ final class TransactionCommands {
                 } catch (Exception error) {
                     end = ClientDriver.textOf(error);
                 }
-                synchronized (out) {
-                    out.println("@" + name + "\t" + end);
-                    out.flush();
-                }
+                say(end);
             });
+        }
+
+        private void say(String line) {
+            synchronized (out) {
+                out.println("@" + name + "\t" + line);
+                out.flush();
+            }
         }
 
         private void answer(String command, List<String> words, List<String> lines) throws Exception {
             switch (command) {
                 case "open" -> producer = new KafkaProducer<>(ClientDriver.properties(words.get(0)), new ByteArraySerializer(), new ByteArraySerializer());
                 case "init" -> producer.initTransactions();
+                case "init-two-phase" -> say(TwoPhase.init(producer, Boolean.parseBoolean(words.get(0))));
+                case "prepare" -> say(TwoPhase.prepare(producer));
                 case "begin" -> producer.beginTransaction();
                 case "send" -> send(words.get(0), lines);
                 case "send-offsets" -> sendOffsets(words);

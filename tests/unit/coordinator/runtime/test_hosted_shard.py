@@ -14,6 +14,7 @@ from barnabas.base.errors import (
     NotCoordinator,
     NotEnoughReplicas,
     NotLeaderOrFollower,
+    StorageError,
     UnknownServerError,
 )
 from barnabas.base.ids import TopicPartition
@@ -326,3 +327,32 @@ def test_what_a_gathered_operation_raises_is_its_own_answer(house: House) -> Non
     assert error_of(house.hosted.gather(refuse)) is NonEmptyGroup
     house.end_turn()
     assert good.result() == "1"
+
+
+# --- a disk that fails --------------------------------------------------------------------------------------
+
+
+def test_shard_is_no_coordinator_when_its_disk_has_failed(house: House) -> None:
+    house.shard.timers.schedule(("key",), 10, lambda: house.shard.add(1))
+    house.log.refusal = StorageError("no space left")
+    assert isinstance(house.add(1).error, NotCoordinator)
+    house.log.refusal = None
+    assert isinstance(house.hosted.read(lambda shard: shard.total).error, NotCoordinator)
+    assert house.shard.events == ["loaded", "unloaded: not_coordinator"]
+    assert (house.bell.ring, house.broken) == (None, 0)
+
+
+def test_records_that_a_disk_has_lost_after_the_append_close_the_shard(house: House) -> None:
+    house.log.holds = True
+    answer = house.add(1)
+    house.log.commit(StorageError("fsync failed"))
+    assert isinstance(answer.error, NotCoordinator)
+    assert isinstance(house.add(1).error, NotCoordinator)
+
+
+def test_gathered_operations_that_find_the_disk_failed_close_the_shard_once(house: House) -> None:
+    answers = [house.gather(1), house.gather(2)]
+    house.log.refusal = StorageError("no space left")
+    house.hosted.close(NotCoordinator("given up"))
+    assert all(isinstance(answer.error, NotCoordinator) for answer in answers)
+    assert house.shard.events == ["loaded", "unloaded: not_coordinator"]

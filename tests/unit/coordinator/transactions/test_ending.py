@@ -142,6 +142,20 @@ def test_who_is_somebody_else_is_refused(version: int) -> None:
     assert isinstance(shard.end(producer, version=version, transactional_id="").error, InvalidRequest)
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_zombie_is_not_taken_for_its_successor_of_an_older_version(commit: bool) -> None:
+    """Its epoch is the one before the current one, but no end of a transaction has bumped it."""
+    shard = TransactionsShard()
+    zombie = shard.init().result()
+    successor = shard.ongoing(version=1)
+    assert successor.producer_epoch == zombie.producer_epoch + 1
+    shard.end(successor, commit=commit, version=1).result()
+    shard.write_markers()
+    for each in (shard, shard.loaded()):
+        assert isinstance(each.end(zombie, commit=commit).error, ProducerFenced)
+        assert each.end(successor, commit=commit, version=1).result() == EndResult(-1, -1)
+
+
 # --- epochs that are used up --------------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """InitProducerId: who the producer is, and what happens to the one before it."""
 
+from collections.abc import Callable
+
 import pytest
 from tests.unit.coordinator.transactions.transactions_shard import TIMEOUT_MS, TX, TransactionsShard
 
@@ -180,3 +182,50 @@ def test_an_abort_that_could_not_be_written_leaves_the_transaction_ongoing() -> 
     assert isinstance(shard.init().error, CoordinatorNotAvailable)
     assert shard.get().state is TransactionState.ONGOING
     assert shard.end(producer).result().producer_epoch == producer.producer_epoch + 1
+
+
+def _of_a_replaced_producer(shard: TransactionsShard) -> InitResult:
+    old = shard.init().result()
+    shard.ongoing()
+    return old
+
+
+def _of_before_the_last_end(shard: TransactionsShard) -> InitResult:
+    old = shard.ongoing()
+    ended = shard.end(old).result()
+    shard.write_markers()
+    shard.add(ended, "orders-0").result()
+    return old
+
+
+def _of_before_the_producer_id(shard: TransactionsShard) -> InitResult:
+    old = shard.with_epoch(LAST)
+    new = shard.init(producer=old).result()
+    assert new.producer_id != old.producer_id
+    shard.add(new, "orders-0").result()
+    return old
+
+
+@pytest.mark.parametrize(
+    "stale_epoch", [_of_a_replaced_producer, _of_before_the_last_end, _of_before_the_producer_id]
+)
+def test_a_zombie_leaves_the_transaction_of_its_successor_alone(
+    stale_epoch: Callable[[TransactionsShard], InitResult],
+) -> None:
+    shard = TransactionsShard()
+    zombie = stale_epoch(shard)
+    ongoing = shard.get()
+    assert ongoing.state is TransactionState.ONGOING
+    assert isinstance(shard.init(producer=zombie).error, ProducerFenced)
+    assert shard.get() == ongoing
+    shard.end(InitResult(ongoing.producer_id, ongoing.producer_epoch)).result()
+    [prepared] = shard.write_markers()
+    assert prepared.is_commit
+
+
+def test_a_producer_may_ask_for_a_new_epoch_in_its_own_transaction() -> None:
+    shard = TransactionsShard()
+    producer = shard.ongoing()
+    assert isinstance(shard.init(producer=producer).error, ConcurrentTransactions)
+    shard.write_markers()
+    assert shard.init(producer=producer).result() == InitResult(producer.producer_id, 1)

@@ -3,10 +3,10 @@
 Producers of all versions begin, add, end, repeat themselves, keep what others left and come back as zombies;
 time passes, appends fail, markers are late, the coordinator moves. Always: what is in memory is what is in
 the log; no record follows one that it cannot follow; an id that was given is never given with a lower epoch;
-an outcome, once decided, is the one whose markers are written; a repeated EndTxn gets the same answer.
+an outcome, once decided, is the one whose markers are written; a repeated EndTxn gets the same answer; a
+zombie that asks for a new epoch does nothing to the transaction of another.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import hypothesis.strategies as st
@@ -20,7 +20,12 @@ from tests.unit.coordinator.transactions.transactions_shard import (
 )
 
 from barnabas.base.deferred import Deferred
-from barnabas.base.errors import ConcurrentTransactions, CoordinatorNotAvailable, KafkaError
+from barnabas.base.errors import (
+    ConcurrentTransactions,
+    CoordinatorNotAvailable,
+    KafkaError,
+    ProducerFenced,
+)
 from barnabas.coordinator.transactions.requests import EndResult, InitResult
 from barnabas.coordinator.transactions.transaction import MAX_EPOCH, Transaction, TransactionState
 from barnabas.coordinator.transactions.transaction_record import TransactionRecord
@@ -38,6 +43,11 @@ class End(NamedTuple):
     is_commit: bool
     version: int
     answer: EndResult
+
+
+def _is_of_another(transaction: Transaction, producer: InitResult | EndResult) -> bool:
+    current = (transaction.client_producer_id, transaction.client_epoch)
+    return transaction.state is TransactionState.ONGOING and producer[:2] != current
 
 
 class TransactionMachine(RuleBasedStateMachine):
@@ -72,7 +82,11 @@ class TransactionMachine(RuleBasedStateMachine):
     @rule(name=IDS, two_phase=st.booleans(), keep=st.booleans(), pick=st.none() | PICKS)
     def begin(self, name: str, two_phase: bool, keep: bool, pick: int | None) -> None:
         producer = None if pick is None else self._somebody(name, pick)
+        before = {each.transactional_id: each for each in self._all()}.get(name)
         answer = self.shard.init(name, producer, enable_two_phase=two_phase, keep_prepared=keep)
+        if producer is not None and not keep and before is not None and _is_of_another(before, producer):
+            assert isinstance(answer.error, ProducerFenced)
+            assert self.shard.get(name) == before
         if answer.error is None:
             self._note(name, answer.result())
         self.last_end.pop(name, None)
@@ -167,7 +181,7 @@ class TransactionMachine(RuleBasedStateMachine):
         if transaction is None or transaction.state is not TransactionState.EMPTY:
             return
         epoch = max(transaction.producer_epoch, MAX_EPOCH - 1 - left)
-        moved = replace(transaction, producer_epoch=epoch, last_producer_epoch=-1)
+        moved = transaction._replace(producer_epoch=epoch, last_producer_epoch=-1)
         self.shard.driver.records.append(TransactionRecord(moved, name))
         self.shard.shard.replay(TransactionRecord(moved, name))
         self.last_end.pop(name, None)

@@ -4,8 +4,6 @@ The transaction keeps its producer id and epoch; the client goes on with the nex
 before it. After each end the client's epoch is bumped once more.
 """
 
-from dataclasses import replace
-
 import pytest
 from tests.unit.coordinator.transactions.transactions_shard import TIMEOUT_MS, TX, TransactionsShard
 
@@ -158,7 +156,7 @@ def test_epochs_may_be_used_up_twice_over_one_transaction(shard: TransactionsSha
     old = shard.with_epoch(LAST, enable_two_phase=True)
     shard.add(old, "orders-0").result()
     second = keep(shard)
-    kept = replace(shard.get(), next_producer_epoch=LAST)
+    kept = shard.get()._replace(next_producer_epoch=LAST)
     shard.shard.replay(TransactionRecord(kept, TX))
     client = InitResult(second.producer_id, LAST)
     ended = shard.end(client, commit=False).result()
@@ -169,9 +167,11 @@ def test_epochs_may_be_used_up_twice_over_one_transaction(shard: TransactionsSha
 
 
 def test_a_client_below_version_2_may_complete_it_too(shard: TransactionsShard) -> None:
-    shard.ongoing(enable_two_phase=True)
+    old = shard.ongoing(enable_two_phase=True)
     new = keep(shard)
     assert shard.end(new, version=1).result() == EndResult(-1, -1)
-    shard.write_markers()
+    [prepared] = shard.write_markers()
+    # The marker fences the one who wrote the records.
+    assert prepared.producer_epoch == old.producer_epoch + 1
     assert shard.end(new, version=1).result() == EndResult(-1, -1)
     shard.add(new, "orders-0", version=1).result()

@@ -133,7 +133,7 @@ class TransactionsShard:
     def with_epoch(self, epoch: int, **fields: Any) -> InitResult:
         """A producer that begins with this epoch, as one that has begun very often."""
         first = self.init(**fields).result()
-        before = replace(self.get(), producer_epoch=epoch - 1)
+        before = self.get()._replace(producer_epoch=epoch - 1)
         self.shard.replay(TransactionRecord(before, TX))
         producer = self.init(**fields).result()
         assert producer == (first.producer_id, epoch, -1, -1)
@@ -164,4 +164,4 @@ def through_codec(records: list[TransactionRecord]) -> list[TransactionRecord]:
 
 def durable(transaction: Transaction) -> Transaction:
     """What of it is in the log."""
-    return replace(transaction, last_producer_epoch=NO_PRODUCER_EPOCH)
+    return transaction._replace(last_producer_epoch=NO_PRODUCER_EPOCH)
