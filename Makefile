@@ -7,12 +7,11 @@ BIN    := $(VENV)/bin
 CONFIG ?= config/server.properties
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-LOCKS  := requirements/build.txt requirements/broker.txt requirements/dev.txt
 COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe \
            --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev tools test check format unit both alone soak bench lock clean
+.PHONY: help run install dev tools test check format unit both alone soak bench demo lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,10 +47,15 @@ soak: dev tools ## the long tests: crashes under load, for minutes
 bench: dev ## measure beside Apache Kafka (from Maven Central) and write benchmarks/results/
 	$(BIN)/python -m benchmarks $(ARGS)
 
+demo: $(VENV)/.spark ## broker, events, pipelines on Spark and their report, in ./demo (a few minutes; needs Java 17)
+	@command -v java >/dev/null || { echo "Spark needs Java 17 or newer. On Debian: sudo apt-get install default-jdk-headless" >&2; exit 1; }
+	@$(BIN)/python -m barnabas.pipelines.demo $(ARGS)
+
 lock: dev ## resolve the dependencies anew and write requirements/*.txt
 	$(COMPILE) --upgrade --only-build-deps --build-deps-for editable --output-file requirements/build.txt pyproject.toml
 	$(COMPILE) --upgrade --output-file requirements/broker.txt pyproject.toml
-	$(COMPILE) --upgrade --extra dev --constraint requirements/build.txt --constraint requirements/broker.txt --output-file requirements/dev.txt pyproject.toml
+	$(COMPILE) --upgrade --extra spark --constraint requirements/broker.txt --output-file requirements/spark.txt pyproject.toml
+	$(COMPILE) --upgrade --extra dev --extra spark --constraint requirements/build.txt --constraint requirements/spark.txt --output-file requirements/dev.txt pyproject.toml
 
 clean: ## remove what was built and installed here (never ./data)
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -81,4 +85,9 @@ $(VENV)/.installed: $(VENV)/.created requirements/build.txt requirements/broker.
 $(VENV)/.dev: $(VENV)/.installed requirements/dev.txt
 	@echo "Installing the locked development tools ..."
 	@$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.spark: $(VENV)/.installed requirements/spark.txt
+	@echo "Installing Spark ..."
+	@$(PIP) install --quiet --require-hashes -r requirements/spark.txt
 	@touch $@

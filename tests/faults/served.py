@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds until something that does not happen has failed. Nobody waits for it when all is well."""
 
 _READY = "BARNABAS_READY_FD"

@@ -1,6 +1,7 @@
 """A cluster as a tool sees it: its brokers, who leads, coordinates and controls, and how to ask them.
 
-Connections are opened when first needed and kept. What was learnt (brokers, coordinators) is forgotten
+Connections are opened when first needed and kept; whoever wants one alone, to send several requests ahead,
+takes it by `lease` and brings it back. What was learnt (brokers, coordinators) is forgotten
 when a broker says that it is out of date, and asked again: `retried` is the one loop that does so.
 """
 
@@ -37,7 +38,10 @@ class Cluster:
         self.settings: ClientSettings = settings
         self._bootstrap: Connection | None = None
         self._connections: dict[int, Connection] = {}
+        self._leased: dict[Connection, int] = {}
+        self._idle: dict[int, list[Connection]] = {}
         self._nodes: dict[int, Node] = {}
+        self._addresses: dict[int, Address] = {}
         self._controller_id: int = -1
         self._cluster_id: str | None = None
         self._coordinators: dict[tuple[int, str], int] = {}
@@ -51,10 +55,13 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        for connection in [self._bootstrap, *self._connections.values()]:
+        idle = [connection for each in self._idle.values() for connection in each]
+        for connection in [self._bootstrap, *self._connections.values(), *idle, *self._leased]:
             if connection is not None:
                 connection.close()
         self._connections.clear()
+        self._idle.clear()
+        self._leased.clear()
         self._bootstrap = None
 
     # --- asking --------------------------------------------------------------------------------------
@@ -111,13 +118,18 @@ class Cluster:
             self.metadata([])
         return self._cluster_id
 
-    def metadata(self, topics: Sequence[str] | None) -> Any:
-        """The Metadata response for these topics (None: all). Nothing is created by asking."""
+    def metadata(self, topics: Sequence[str] | None, *, is_creating: bool = False) -> Any:
+        """The Metadata response for these topics (None: all). Nothing is created by asking, unless so asked.
+
+        With `is_creating` a topic that is not there comes to be, where the broker is set so, as it does for
+        Kafka's producers; a moment passes until it has leaders.
+        """
         wanted = None if topics is None else [{"name": name, "topic_id": None} for name in topics]
-        answer = self.ask("metadata", topics=wanted, allow_auto_topic_creation=False)
+        answer = self.ask("metadata", topics=wanted, allow_auto_topic_creation=is_creating)
         self._nodes = {
             each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers
         }
+        self._addresses |= {node.id: node.address for node in self._nodes.values()}
         self._controller_id = answer.controller_id
         self._cluster_id = answer.cluster_id
         return answer
@@ -152,22 +164,54 @@ class Cluster:
     def connection(self, to: int | None = None) -> Connection:
         """To broker `to`, or to the first of the bootstrap servers that answers. Raises Unreachable."""
         if to is None:
-            if self._bootstrap is None or not self._bootstrap.is_open:
+            if self._bootstrap is not None and not self._bootstrap.is_idle:
+                self._bootstrap.close()
+                self._bootstrap = None
+            if self._bootstrap is None:
                 self._bootstrap = self._open_any()
             return self._bootstrap
         known = self._connections.get(to)
-        if known is not None and known.is_open:
-            return known
-        if to not in self.nodes:
-            raise Unreachable(f"The cluster has no broker {to} (it has {_listed(self.nodes)})")
-        self._connections[to] = self._open(self.nodes[to].address)
+        if known is not None:
+            if known.is_idle:
+                return known
+            known.close()
+        self._connections[to] = self._open_to(to)
         return self._connections[to]
 
+    def lease(self, to: int) -> Connection:
+        """A connection to broker `to` that nobody else uses until it is brought back. Raises Unreachable."""
+        connection = self._idle_one(to) or self._open_to(to)
+        self._leased[connection] = to
+        return connection
+
+    def _idle_one(self, to: int) -> Connection | None:
+        idle = self._idle.get(to, [])
+        while idle:
+            connection = idle.pop()
+            if connection.is_idle:
+                return connection
+            connection.close()
+        return None
+
+    def give_back(self, connection: Connection) -> None:
+        """One with answers still to come is closed: nobody could tell them from those to later requests."""
+        to = self._leased.pop(connection, None)
+        if to is not None and connection.is_idle:
+            self._idle.setdefault(to, []).append(connection)
+        else:
+            connection.close()
+
+    def _open_to(self, to: int) -> Connection:
+        if to not in self.nodes:
+            raise Unreachable(f"The cluster has no broker {to} (it has {_listed(self.nodes)})")
+        return self._open(self.nodes[to].address)
+
     def _open_any(self) -> Connection:
+        """To a bootstrap server, or to a broker that was heard of since: the former may be away by now."""
         deadline = time.monotonic() + self.settings.patience
         while True:
             reasons = []
-            for address in self.settings.bootstrap:
+            for address in dict.fromkeys((*self.settings.bootstrap, *self._addresses.values())):
                 try:
                     return self._open(address)
                 except Unreachable as error:
@@ -183,6 +227,7 @@ class Cluster:
             client_id=settings.client_id,
             connect_timeout=settings.connect_timeout,
             timeout=settings.request_timeout,
+            receive_buffer=settings.receive_buffer,
         )
 
 

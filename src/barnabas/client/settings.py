@@ -31,6 +31,8 @@ class ClientSettings:
     """The longest a call is tried again while the broker says that it may."""
     connect_timeout: float = CONNECT_TIMEOUT
     patience: float = PATIENCE
+    receive_buffer: int | None = None
+    """Bytes of the socket's buffer; None leaves it to the system, which grows it as needed."""
 
     @classmethod
     def of(cls, bootstrap: str | None, properties: Mapping[str, str] | None = None) -> "ClientSettings":

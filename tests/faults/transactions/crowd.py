@@ -15,7 +15,7 @@ from tests.faults.transactions.journal import read_journals
 from tests.faults.transactions.writer import TRANSACTION_TIMEOUT_MS
 
 _ROOT = Path(__file__).parents[3]
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tests.faults.transactions.keys import partition_of
 from tests.faults.transactions.reader import Reader
 from tests.integration.clients.raw import RawClient
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 

@@ -18,7 +18,7 @@ from tests.faults.transactions.reader import Membership
 
 TRANSACTION_TIMEOUT_MS = 2500
 _CALL = 5.0
-PATIENCE = 20.0
+PATIENCE = 90.0
 
 
 class Writer:

@@ -45,7 +45,9 @@ def committed_offsets(cluster: Cluster, group: str) -> dict[TopicPartition, Comm
     return cluster.retried(attempt)
 
 
-def commit_offsets(cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+def commit_offsets(
+    cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int], *, metadata: str = ""
+) -> None:
     """Set the offsets of a group without members; the group is made where there is none.
 
     Raises the first error.
@@ -55,7 +57,7 @@ def commit_offsets(cluster: Cluster, group: str, offsets: Mapping[TopicPartition
     topics: dict[str, list[dict[str, object]]] = {}
     for (topic, partition), offset in offsets.items():
         topics.setdefault(topic, []).append(
-            {"partition_index": partition, "committed_offset": offset, "committed_metadata": ""}
+            {"partition_index": partition, "committed_offset": offset, "committed_metadata": metadata}
         )
 
     def attempt() -> list[BrokerError]:

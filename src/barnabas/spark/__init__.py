@@ -1,0 +1,6 @@
+"""Topics as a data source of Spark: `spark.read.format("barnabas")`, streams, and sinks.
+
+Speaks the Kafka protocol through `client` and its own bulk requests, so it serves any Kafka cluster. What
+decides (`planning`) and what turns bytes into Arrow (`arrow`) does no I/O; `wire` holds the sockets; the
+modules beside them are the classes that Spark calls.
+"""

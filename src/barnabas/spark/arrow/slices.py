@@ -1,0 +1,30 @@
+"""Slices of a buffer as an Arrow column of bytes.
+
+Two lists of places alternate in one array of offsets over the buffer (slice, gap, slice, gap, ...), which
+Arrow takes as a binary array without a copy; `take` then copies the slices alone into a column of their own,
+in C++. Slices are in order and do not overlap.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from barnabas.records.batch import Buffer
+from barnabas.spark.arrow.varints import Places
+
+
+def gathered(work: Buffer, starts: Places, ends: Places, nulls: NDArray[np.bool_]) -> pa.Array:
+    """A `binary` column of `work[start:end]`, null where `nulls` says so."""
+    count = len(starts)
+    if count == 0:
+        return pa.array([], pa.binary())
+    offsets = np.empty(2 * count, np.int32)
+    offsets[0::2] = starts
+    offsets[1::2] = ends
+    slices = pa.Array.from_buffers(
+        pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), pa.py_buffer(work)]
+    )
+    rows = np.arange(0, 2 * count, 2, dtype=np.int32)
+    chosen = pa.array(rows, mask=nulls if nulls.any() else None)
+    return pc.take(slices, chosen, boundscheck=False)

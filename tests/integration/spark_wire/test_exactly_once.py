@@ -1,0 +1,132 @@
+"""The exactly-once protocol over real connections, in both versions of transactions, on both brokers.
+
+A crash is a driver or a task that does nothing any more: what it had open stays open.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+import pytest
+from tests.integration.spark.records import values_of
+
+from barnabas.client.admin.topics import create_topic
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import BrokerError
+from barnabas.spark.coordinators import ClusterCoordinators
+from barnabas.spark.exactly_once import BatchTask, Outcome, abort_all, commit_all, write_once
+from barnabas.spark.planning.sink_columns import SinkColumns
+from barnabas.spark.wire import end_transaction, transaction
+from barnabas.spark.wire.producer import Producer, ProduceSettings
+from barnabas.spark.writing import RowWriter
+
+COLUMNS = SinkColumns.of([("value", "string")], "named by the option")
+
+
+@pytest.fixture(params=[1, 2], autouse=True)
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Of the transactions: brokers that know the second serve the first too."""
+    if request.param == 1:
+        for module in (end_transaction, transaction):
+            monkeypatch.setattr(module, "is_version_2", lambda *_: False)
+    return int(request.param)
+
+
+class Query:
+    def __init__(self, cluster: Cluster, servers: str, name: str) -> None:
+        self.name: str = name
+        self.cluster: Cluster = cluster
+        self.coordinators: ClusterCoordinators = ClusterCoordinators(cluster, 60)
+        self.values = partial(values_of, servers, name)
+        create_topic(cluster, name, partitions=2, replicas=1)
+
+    def attempt(self, batch: int, task: int, *, dies: bool = False) -> Outcome:
+        which = BatchTask("spark-sink", self.name, batch, task)
+        settings = ProduceSettings(transactional_id=which.transactional_id)
+        with Producer(self.cluster, settings) as producer:
+            writer = RowWriter(producer, COLUMNS, self.name, batch)
+            rows = pa.record_batch({"value": [f"{batch}/{task}/{row}" for row in range(3)]})
+            if dies:
+                producer.init()
+                writer.write(iter([rows]))
+                producer.flush()
+                return Outcome(which.transactional_id, 0)
+            return write_once(which, iter([rows]), producer, self.coordinators, writer.write)
+
+    def run(self, batch: int) -> list[Outcome]:
+        return [self.attempt(batch, task) for task in range(2)]
+
+    def expected(self, batches: int) -> list[str]:
+        return [f"{batch}/{task}/{row}" for batch in range(batches) for task in range(2) for row in range(3)]
+
+
+@pytest.fixture
+def query(cluster: Cluster, servers: str, name: str) -> Iterator[Query]:
+    found = Query(cluster, servers, name)
+    yield found
+    abort_all([found.attempt(1000, task) for task in range(2)], found.coordinators)
+
+
+def test_batches_follow_each_other_at_once(query: Query) -> None:
+    for batch in range(4):
+        commit_all(query.run(batch), batch, query.coordinators)
+    assert query.values() == query.expected(4)
+    assert query.coordinators.next_batch(f"spark-sink-{query.name}-0") == 4
+
+
+def test_a_batch_that_is_visible_is_skipped(query: Query) -> None:
+    commit_all(query.run(0), 0, query.coordinators)
+    again = query.run(0)
+    assert [each.is_skipped for each in again] == [True, True]
+    commit_all(again, 0, query.coordinators)
+    assert query.values() == query.expected(1)
+
+
+def test_a_driver_that_dies_between_two_commits(query: Query) -> None:
+    commit_all(query.run(0)[:1], 0, query.coordinators)
+    again = query.run(0)
+    assert [each.is_skipped for each in again] == [True, False]
+    commit_all(again, 0, query.coordinators)
+    assert query.values() == query.expected(1)
+
+
+def test_a_task_that_dies_with_its_transaction_open(query: Query) -> None:
+    query.attempt(0, 1, dies=True)
+    commit_all(query.run(0), 0, query.coordinators)
+    assert query.values() == query.expected(1)
+
+
+def test_a_commit_whose_answer_was_lost_is_repeated(query: Query) -> None:
+    outcomes = query.run(0)
+    commit_all(outcomes, 0, query.coordinators)
+    commit_all(outcomes, 0, query.coordinators)
+    zombies = query.run(0)
+    assert all(each.is_skipped for each in zombies)
+    commit_all(outcomes, 0, query.coordinators)  # others have the ids by now
+    assert query.values() == query.expected(1)
+
+
+def test_an_attempt_that_was_followed_by_another_cannot_be_committed(query: Query) -> None:
+    first, second = query.run(0), query.run(0)
+    with pytest.raises(BrokerError):
+        commit_all(first, 0, query.coordinators)
+    abort_all(first, query.coordinators)
+    commit_all(second, 0, query.coordinators)
+    assert query.values() == query.expected(1)
+
+
+def test_an_abort_after_half_a_commit_keeps_the_half(query: Query) -> None:
+    outcomes = query.run(0)
+    commit_all(outcomes[:1], 0, query.coordinators)
+    abort_all(outcomes, query.coordinators)
+    assert query.values() == query.expected(1)[:3]
+    commit_all(query.run(0), 0, query.coordinators)
+    assert query.values() == query.expected(1)
+
+
+def test_what_was_aborted_cannot_be_committed(query: Query) -> None:
+    outcomes = query.run(0)
+    abort_all(outcomes, query.coordinators)
+    with pytest.raises(BrokerError):
+        commit_all(outcomes, 0, query.coordinators)
+    assert query.values() == []
