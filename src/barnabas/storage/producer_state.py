@@ -212,7 +212,8 @@ class ProducerStates:
             if entry.txn_first_offset == NO_OFFSET:
                 entry.txn_first_offset = base_offset
                 self._ongoing[base_offset] = producer_id
-                self._update_first_unstable()
+                if self.first_unstable_offset is None:  # offsets grow: none that comes later is the first
+                    self.first_unstable_offset = base_offset
         return None
 
     def last_stable_offset_after(self, txn: CompletedTxn) -> int:
@@ -221,9 +222,11 @@ class ProducerStates:
         return min(others, default=txn.last_offset + 1)
 
     def complete(self, txn: CompletedTxn) -> None:
+        """It stays unstable until the high watermark has passed it, so nothing changes for readers yet."""
         self._ongoing.pop(txn.first_offset, None)
         self._unreplicated[txn.first_offset] = txn.last_offset
-        self._update_first_unstable()
+        if self.first_unstable_offset is None:
+            self.first_unstable_offset = txn.first_offset
 
     # ---- as the log moves
 
