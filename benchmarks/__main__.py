@@ -38,9 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     shares = machine.CpuShares()
     directory = Path(tempfile.mkdtemp(prefix="barnabas-bench-"))
     try:
-        Runner(Plan(rounds, settings, options.only, directory, options.quick), launchers, progress).run(
-            results
-        )
+        plan = Plan(rounds, settings, options.only, directory, options.quick, beside=not options.no_apache)
+        Runner(plan, launchers, progress).run(results)
     except KeyboardInterrupt:
         results.notes.append("Interrupted: only a part was measured.")
     finally:
@@ -61,12 +60,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--only",
         metavar="TEXT",
         help="only scenarios named so: small/1c, fetch, confluent, start, idle, groups/join, groups/leave, "
-        "commits, heartbeats, transactions, compaction, offsets-scale, ...",
+        "commits, heartbeats, transactions, compaction, offsets-scale, spark, spark/read, ...",
     )
     parser.add_argument(
         "--quick", action="store_true", help="about five minutes: most rows with targets, smaller"
     )
-    parser.add_argument("--no-apache", action="store_true", help="measure Barnabas alone")
+    parser.add_argument(
+        "--no-apache", action="store_true", help="measure Barnabas alone, without Spark's connector too"
+    )
     parser.add_argument("--no-barnabas", action="store_true", help="measure Apache Kafka alone")
     parser.add_argument(
         "--out", type=Path, default=_RESULTS, metavar="DIR", help="for the page and the picture"

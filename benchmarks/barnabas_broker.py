@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.broker_settings import COMMON
 from benchmarks.processes import BrokerProcess, free_ports, wait_until_ready
 
-_SOURCES = Path(__file__).resolve().parent.parent / "src"
+SOURCES = Path(__file__).resolve().parent.parent / "src"
 
 _PROPERTIES = """broker.id=1
 listeners=PLAINTEXT://127.0.0.1:{port}
@@ -31,7 +31,7 @@ class Barnabas:
         properties = directory / "server.properties"
         properties.write_text(_PROPERTIES.format(port=port, log_dir=log_dir) + COMMON)
         inherited = os.environ.get("PYTHONPATH")
-        environment = {"PYTHONPATH": f"{_SOURCES}{os.pathsep}{inherited}" if inherited else str(_SOURCES)}
+        environment = {"PYTHONPATH": f"{SOURCES}{os.pathsep}{inherited}" if inherited else str(SOURCES)}
         command = [sys.executable, "-m", "barnabas", "serve", str(properties)]
         process = BrokerProcess.start(
             self.name,

@@ -63,7 +63,7 @@ class _Axis:
 
 
 def _frame(results: Results, height: int, axis: _Axis | None) -> list[str]:
-    title = "Barnabas beside Apache Kafka" if axis else "Barnabas"
+    title = f"Barnabas beside {results.yardstick}" if axis else "Barnabas"
     lines = [f"{', '.join(results.machine)}; {', '.join(results.versions)}"]
     lines.append(f"{results.date}, medians of {results.rounds} rounds, clients on the same cores")
     parts = [
@@ -78,7 +78,7 @@ def _frame(results: Results, height: int, axis: _Axis | None) -> list[str]:
     ]
     if axis is None:
         return parts
-    parts.append(_text("quiet end", _APACHE_RIGHT, _TOP, "Apache Kafka"))
+    parts.append(_text("quiet end", _APACHE_RIGHT, _TOP, results.yardstick))
     for tick in axis.ticks:
         x, colour = axis.x(tick), _ONE if tick == 1 else _GRID
         parts.append(_vertical(x, _TOP + 8, height - _BOTTOM + 8, colour, 1))
@@ -121,7 +121,7 @@ def _legend(height: int, axis: _Axis | None) -> list[str]:
         return [_text("quiet", 30, y, "Apache Kafka was not measured in this run.")]
     return [
         _rectangle(30, y - 11, 22, 12, _BETTER),
-        _text("quiet", 60, y, "times better than Apache Kafka (faster, or less time or memory)"),
+        _text("quiet", 60, y, "times better than what is beside it (faster, or less time or memory)"),
         _rectangle(480, y - 11, 22, 12, _WORSE),
         _text("quiet", 510, y, "worse"),
         _vertical(570, y - 14, y + 4, _TARGET, 2),

@@ -6,7 +6,6 @@ from benchmarks.figures import MISSING, TIMES, format_figure, format_number, for
 from benchmarks.medians import median
 from benchmarks.results import ChangeRow, Results, Row
 
-_HEADER = ("", "Apache Kafka", "Barnabas", "ratio", "target", "")
 _LEAST = (12, 12, 8, 9, 1)
 _CHANGE_HEADER = ("", "without", "with", "change", "target", "")
 
@@ -15,7 +14,7 @@ def terminal_table(results: Results) -> str:
     """Aligned columns, groups as headings."""
     lines = []
     for group, rows in results.grouped():
-        lines += ["", group, *_aligned([_HEADER, *(_cells(row) for row in rows)])]
+        lines += ["", group, *_aligned([_header(rows), *(_cells(row) for row in rows)])]
     if results.changes:
         title = "Produce rate of Barnabas beside what is idle"
         lines += [
@@ -38,21 +37,25 @@ def markdown(results: Results, picture: str) -> str:
         f"{', '.join(results.machine)}; {', '.join(results.versions)}. The clients ran on the same cores."
     ]
     lines += [
-        f"Medians of {results.rounds} rounds, both brokers in turn; a ratio is Barnabas / Apache Kafka."
+        f"Medians of {results.rounds} rounds, both brokers in turn; a ratio is Barnabas / what is beside it."
     ]
     for group, rows in results.grouped():
-        lines += ["", f"## {group}", "", *_markdown_table(_HEADER, [_cells(row) for row in rows])]
+        lines += ["", f"## {group}", "", *_markdown_table(_header(rows), [_cells(row) for row in rows])]
     if results.changes:
         lines += ["", "## Produce rate of Barnabas beside what is idle", ""]
         lines += _markdown_table(_CHANGE_HEADER, [_change_cells(change) for change in results.changes])
     lines += ["", "## Spread", "", "Smallest and largest of the rounds.", ""]
-    lines += _markdown_table(("", "Apache Kafka", "Barnabas"), [_spread_cells(row) for row in results.rows])
+    lines += _markdown_table(("", "beside it", "Barnabas"), [_spread_cells(row) for row in results.rows])
     if results.notes or results.failures:
         lines += ["", "## Notes", ""]
         lines += [f"- {note}" for note in results.notes] + [
             f"- Failed: {failure}" for failure in results.failures
         ]
     return "\n".join(lines) + "\n"
+
+
+def _header(rows: list[Row]) -> tuple[str, ...]:
+    return "", rows[0].yardstick, "Barnabas", "ratio", "target", ""
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from benchmarks.medians import median, median_ratio
 from benchmarks.metrics import Metric
 
+APACHE_KAFKA = "Apache Kafka"
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric of both brokers; an empty list was not measured."""
+    """One metric of Barnabas and of what is beside it; an empty list was not measured."""
 
     group: str
     metric: Metric
     apache: list[float]
     barnabas: list[float]
+    yardstick: str = APACHE_KAFKA
 
     @property
     def ratio(self) -> float | None:
@@ -70,6 +73,12 @@ class Results:
     changes: list[ChangeRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+
+    @property
+    def yardstick(self) -> str:
+        """What most is compared with: a run of Spark's rows alone has no Apache Kafka in it."""
+        yardsticks = {row.yardstick for row in self.rows if row.apache}
+        return yardsticks.pop() if len(yardsticks) == 1 else APACHE_KAFKA
 
     def grouped(self) -> list[tuple[str, list[Row]]]:
         """Rows by group, in the order they came."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 
+from benchmarks.apache_kafka import default_cache
 from benchmarks.barnabas_broker import Barnabas
 from benchmarks.confluent_client import ClientFailed
 from benchmarks.figures import format_figure
@@ -23,10 +24,12 @@ from benchmarks.metrics import Metric
 from benchmarks.processes import BrokerFailed, BrokerProcess
 from benchmarks.progress import Progress
 from benchmarks.protocol import UnexpectedAnswer
-from benchmarks.results import Results, Row
-from benchmarks.scenarios import idle_cost, load_scenarios, offsets_scale, rounds_of, start
+from benchmarks.results import APACHE_KAFKA, Results, Row
+from benchmarks.scenarios import idle_cost, load_scenarios, offsets_scale, rounds_of, spark, start
 from benchmarks.scenarios.base import Launcher, Scenario, Settings
 from benchmarks.scenarios.small_requests import OneRecordRequests
+from benchmarks.spark_connector import ConnectorUnavailable, fetch_connector
+from benchmarks.spark_jobs import OURS
 
 FIGURES = dict[str, dict[str, list[float]]]
 """Metric key to broker name to the figures of all rounds."""
@@ -41,6 +44,9 @@ class Plan:
     only: str | None
     directory: Path
     quick: bool = False
+    beside: bool = True
+    """Whether what Barnabas is compared with is measured too."""
+    cache: Path = field(default_factory=default_cache)
 
     def wants(self, name: str) -> bool:
         return self.only is None or self.only in name
@@ -66,6 +72,9 @@ class Runner:
             self._measure_offsets_scale(results)
         if self._plan.wants(idle_cost.NAME):
             self._measure_idle_cost(results)
+        wanted = [name for name in spark.METRICS if self._plan.wants(name)]
+        if wanted:
+            self._measure_spark(wanted, results)
 
     def _measure_starts(self, results: Results) -> None:
         metrics = (start.READY, start.IDLE)
@@ -175,6 +184,42 @@ class Runner:
             results, idle_cost.GROUP, (idle_cost.RESTART,), {idle_cost.RESTART.key: {barnabas.name: restarts}}
         )
 
+    def _measure_spark(self, names: Sequence[str], results: Results) -> None:
+        barnabas = next((launcher for launcher in self._launchers if isinstance(launcher, Barnabas)), None)
+        if barnabas is None:
+            return
+        if reason := spark.missing():
+            self._note(results, f"Spark's rows were left out: {reason}.")
+            return
+        directory = self._plan.directory / "spark"
+        directory.mkdir()
+        rows = spark.SparkRows(barnabas, directory, self._plan.settings, self._connector(results))
+        figures: FIGURES = {name: {} for name in names}
+        try:
+            for found in rows.run(
+                names, self._plan.rounds, lambda text: self._progress.update(f"spark  {text}")
+            ):
+                who = Barnabas.name if found.form == OURS else spark.YARDSTICK
+                if isinstance(found, spark.Failure):
+                    self._fail(results, found.job, who, spark.SparkProcessFailed(found.error))
+                else:
+                    figures[found.job].setdefault(who, []).append(found.figure)
+        except _FAILURES as error:
+            self._fail(results, spark.NAME, barnabas.name, error)
+        for name in names:
+            metric = spark.METRICS[name]
+            self._report(results, spark.GROUP, (metric,), {metric.key: figures[name]}, spark.YARDSTICK)
+
+    def _connector(self, results: Results) -> list[Path]:
+        if not self._plan.beside:
+            return []
+        try:
+            self._progress.update("fetching Spark's connector from Maven Central (once)")
+            return fetch_connector(self._plan.cache)
+        except ConnectorUnavailable as reason:
+            self._note(results, f"Spark's connector was not measured: {reason}.")
+            return []
+
     def _in_turn(self, number: int) -> list[Launcher]:
         return list(self._launchers) if number % 2 == 0 else list(reversed(self._launchers))
 
@@ -186,10 +231,17 @@ class Runner:
         )
         return f"{metric.title}  round {turn}  {so_far}"
 
-    def _report(self, results: Results, group: str, metrics: Sequence[Metric], figures: FIGURES) -> None:
+    def _report(
+        self,
+        results: Results,
+        group: str,
+        metrics: Sequence[Metric],
+        figures: FIGURES,
+        yardstick: str = APACHE_KAFKA,
+    ) -> None:
         for metric in metrics:
             measured = figures[metric.key]
-            row = Row(group, metric, measured.get("Apache Kafka", []), measured.get(Barnabas.name, []))
+            row = Row(group, metric, measured.get(yardstick, []), measured.get(Barnabas.name, []), yardstick)
             if not (row.apache or row.barnabas):
                 continue
             results.rows.append(row)
@@ -198,6 +250,10 @@ class Runner:
             ]
             ratio = "" if row.ratio is None else f"  ratio {row.ratio:.2f}"
             self._progress.line(f"{group}: {metric.title}:  {'  '.join(parts)}{ratio}")
+
+    def _note(self, results: Results, text: str) -> None:
+        results.notes.append(text)
+        self._progress.line(text)
 
     def _fail(self, results: Results, scenario: str, broker: str, error: Exception) -> None:
         text = f"{scenario} on {broker}: {str(error) or type(error).__name__}"
@@ -216,4 +272,5 @@ _FAILURES: tuple[type[Exception], ...] = (
     UnexpectedAnswer,
     ClientFailed,
     KafkaException,
+    spark.SparkProcessFailed,
 )

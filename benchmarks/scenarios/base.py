@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from benchmarks.metrics import Metric
 from benchmarks.processes import BrokerProcess
 from benchmarks.protocol import ProduceAnswer
 from benchmarks.raw_client import Connection
+from benchmarks.spark_jobs import SparkSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Settings:
     long_rounds: int = 3
     clean_restarts: int = 3
     killed_restarts: int = 2
+    spark: SparkSizes = field(default_factory=SparkSizes)
 
     def for_warming_up(self) -> Settings:
         """Less of what takes long."""
@@ -71,6 +73,7 @@ class Settings:
             long_rounds=1,
             clean_restarts=1,
             killed_restarts=1,
+            spark=SparkSizes.quick(),
         )
 
 

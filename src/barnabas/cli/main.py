@@ -24,6 +24,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "group": ("group", "consumer groups: list, describe, watch, reset, delete"),
     "log": ("log", "look into the files of a log"),
     "perf": ("perf", "measure a producer or a consumer"),
+    "pipeline": ("pipeline", "pipelines on Spark: list, run, copy"),
     "produce": ("produce", "send lines as records"),
     "reassign": ("reassign", "move replicas and elect leaders"),
     "record": ("record", "offsets of partitions, deletion of old records"),

@@ -3,4 +3,10 @@
 Speaks the Kafka protocol through `client` and its own bulk requests, so it serves any Kafka cluster. What
 decides (`planning`) and what turns bytes into Arrow (`arrow`) does no I/O; `wire` holds the sockets; the
 modules beside them are the classes that Spark calls.
+
+Every worker of Spark comes through here before it meets kio, so this is where kio is kept light.
 """
+
+from barnabas.base.light_kio import import_kio_lightly
+
+import_kio_lightly()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from barnabas.spark.arrow.light_arrays import number_array
 from barnabas.spark.arrow.murmur2 import NO_PARTITION, partition_of_keys
 from barnabas.spark.arrow.record_batches import RowColumns
 from barnabas.spark.exactly_once import Written
@@ -50,7 +51,7 @@ class Chunk:
         return len(self.rows.value)
 
     def taken(self, order: Numbers) -> "Chunk":
-        picked = pa.array(order)
+        picked = number_array(order)
         key, value, headers, times = self.rows
         taken = RowColumns(
             None if key is None else key.take(picked),

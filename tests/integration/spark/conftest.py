@@ -6,7 +6,6 @@ compares with Spark's own connector, its jars are given to the session, because 
 
 import functools
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from tests.integration.clients.jars import JarsUnavailable
 from tests.integration.spark.connector_jars import fetch_connector
 from tests.integration.spark.queries import Queries
 
+from barnabas.spark.worker_python import worker_python
 from barnabas.testing import Broker
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def spark(
 ) -> Iterator["SparkSession"]:
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = worker_python()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master("local[2]").appName("barnabas tests")
     for key, value in _SESSION.items():

@@ -7,13 +7,14 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.processes import free_ports
+
+from barnabas.spark.worker_python import worker_python
 
 _HOST = "127.0.0.1"
 _ROOT = Path(__file__).parents[3]
@@ -26,7 +27,7 @@ def environment() -> dict[str, str]:
     paths = [str(_ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": worker_python(),
         "SPARK_LOCAL_IP": _HOST,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }

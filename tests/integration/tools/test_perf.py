@@ -84,7 +84,8 @@ def test_consumer_that_finds_too_little_says_so(barnabas_broker: Broker, topic: 
     )  # fmt: skip
     assert read.code == 0
     assert read.lines[0] == "Warning: --messages is deprecated. Use --num-records instead."
-    assert "WARNING: Exiting before consuming the expected number of records: timeout (4000 ms)" in read.stdout
+    said = "WARNING: Exiting before consuming the expected number of records: timeout (4000 ms)"
+    assert said in read.stdout
     windows = [line for line in read.lines if re.match(r"\d\d:\d\d, 0, ", line)]
     assert windows[-1].split(", ")[4] == "20"
 

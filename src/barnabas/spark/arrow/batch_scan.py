@@ -28,7 +28,7 @@ from barnabas.records.compression import NONE, decompress
 from barnabas.spark.arrow.aborted_producers import AbortedProducers
 from barnabas.spark.arrow.corrupt_records import CorruptRecords, place
 
-PIECE_BYTES = 64 * 1024 * 1024
+PIECE_BYTES = 4 * 1024 * 1024
 """How much `scan_pieces` unpacks before it hands over a piece."""
 
 _LEAST_RECORD = 7

@@ -5,6 +5,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from barnabas.spark.arrow.light_arrays import bytes_scalar
+
+_NOTHING = bytes_scalar(b"")
+
 
 def as_binary(column: pa.Array) -> pa.Array:
     """The same bytes as `binary`: strings as their UTF-8; no copy unless offsets or views must change."""
@@ -46,6 +50,4 @@ def lengths_of(column: pa.Array) -> NDArray[np.int64]:
 
 def joined(*columns: pa.Array) -> pa.Array:
     """Row by row the bytes of all columns, one behind the other; null has none. At most 2 GiB together."""
-    return pc.binary_join_element_wise(
-        *columns, pa.scalar(b"", pa.binary()), null_handling="replace", null_replacement=b""
-    )
+    return pc.binary_join_element_wise(*columns, _NOTHING, null_handling="replace", null_replacement=b"")

@@ -24,6 +24,7 @@ from barnabas.spark.arrow.corrupt_records import (
     refuse,
 )
 from barnabas.spark.arrow.headers import header_lists
+from barnabas.spark.arrow.light_arrays import bytes_scalar, number_array
 from barnabas.spark.arrow.row_schema import ROW_SCHEMA, TIMESTAMP_TYPE, projected
 from barnabas.spark.arrow.slices import gathered
 from barnabas.spark.arrow.varints import Numbers, Places, Windows
@@ -74,11 +75,11 @@ def _record_batch(
 ) -> pa.RecordBatch:
     count = len(rows.offsets)
     builders: dict[str, Callable[[], pa.Array]] = {
-        "topic": lambda: pa.repeat(pa.scalar(topic), count),
-        "partition": lambda: pa.repeat(pa.scalar(partition, pa.int32()), count),
-        "offset": lambda: pa.array(rows.offsets),
+        "topic": lambda: pa.repeat(bytes_scalar(topic.encode(), pa.string()), count),
+        "partition": lambda: number_array(np.full(count, partition, np.int32)),
+        "offset": lambda: number_array(rows.offsets),
         "timestamp": lambda: _microseconds(rows, topic, partition),
-        "timestampType": lambda: pa.array(rows.timestamp_types),
+        "timestampType": lambda: number_array(rows.timestamp_types),
     }
     arrays = [contents[name] if name in contents else builders[name]() for name in columns]
     if not arrays:
@@ -132,7 +133,7 @@ def _microseconds(rows: _Rows, topic: str, partition: int) -> pa.Array:
         raise MalformedTimestamp(
             f"{where}: the timestamp {rows.timestamps[first]} ms does not fit 64 bits of microseconds"
         )
-    return pa.array(rows.timestamps * _MICROSECONDS).view(TIMESTAMP_TYPE)
+    return number_array(rows.timestamps * _MICROSECONDS, kind=TIMESTAMP_TYPE)
 
 
 def _contents(windows: Windows, rows: _Rows, wanted: set[str]) -> dict[str, pa.Array]:

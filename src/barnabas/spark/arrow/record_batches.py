@@ -32,6 +32,7 @@ from barnabas.records.batch import (
 from barnabas.records.compression import NONE, compress
 from barnabas.spark.arrow.binary_columns import as_binary, joined, lengths_of
 from barnabas.spark.arrow.header_bytes import HeaderBytes, encoded_headers
+from barnabas.spark.arrow.light_arrays import bytes_scalar
 from barnabas.spark.arrow.varint_bytes import Varints, packed, size_of
 
 DEFAULT_BATCH_BYTES = 1_000_000
@@ -43,7 +44,7 @@ _SEQUENCES = 1 << 31
 _ATTRIBUTES = 0
 _TOGETHER = 1 << 20
 """Bytes that are encoded in one go: small batches share the fixed cost, and large ones stay in the caches."""
-_NO_HEADERS = pa.scalar(b"\x00", pa.binary())
+_NO_HEADERS = bytes_scalar(b"\x00")
 
 
 class RowColumns(NamedTuple):

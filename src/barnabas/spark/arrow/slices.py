@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from barnabas.records.batch import Buffer
+from barnabas.spark.arrow.light_arrays import no_bytes, number_array
 from barnabas.spark.arrow.varints import Places
 
 
@@ -18,7 +19,7 @@ def gathered(work: Buffer, starts: Places, ends: Places, nulls: NDArray[np.bool_
     """A `binary` column of `work[start:end]`, null where `nulls` says so."""
     count = len(starts)
     if count == 0:
-        return pa.array([], pa.binary())
+        return no_bytes()
     offsets = np.empty(2 * count, np.int32)
     offsets[0::2] = starts
     offsets[1::2] = ends
@@ -26,5 +27,4 @@ def gathered(work: Buffer, starts: Places, ends: Places, nulls: NDArray[np.bool_
         pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), pa.py_buffer(work)]
     )
     rows = np.arange(0, 2 * count, 2, dtype=np.int32)
-    chosen = pa.array(rows, mask=nulls if nulls.any() else None)
-    return pc.take(slices, chosen, boundscheck=False)
+    return pc.take(slices, number_array(rows, nulls), boundscheck=False)

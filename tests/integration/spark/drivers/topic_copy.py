@@ -43,7 +43,7 @@ def main() -> None:
     if "until" not in plan:
         writer = writer.trigger(availableNow=True)
     query = writer.start()
-    while not query.awaitTermination(0.2):
+    while not query.awaitTermination(1):
         if "until" in plan and Path(plan["until"]).exists():
             break
     last = query.lastProgress

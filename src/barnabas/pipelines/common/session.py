@@ -1,0 +1,58 @@
+"""The Spark session of a pipeline: on this machine, on a cluster or on a Connect server, as it is asked."""
+
+import os
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from barnabas.pipelines.common.settings import Settings
+from barnabas.spark.worker_python import worker_python
+
+_LOCAL_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+"""Renames instead of a checksummed file context: 0.08 s less per micro-batch, right for a local disk only."""
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def open_session(settings: Settings, name: str) -> SparkSession:
+    builder = SparkSession.builder.appName(name)
+    if settings.remote:
+        builder = builder.remote(settings.remote)
+    else:
+        # Else Spark takes whichever `python3` is first on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", worker_python())
+        builder = builder.master(settings.master)
+        for key, value in _at_start(settings).items():
+            builder = builder.config(key, value)
+    for key, value in session_options(settings).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def session_options(settings: Settings) -> dict[str, str]:
+    """What a running session can be told, also one on a server."""
+    tasks = settings.shuffle_partitions or max(2, os.cpu_count() or 2)
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.shuffle.partitions": str(tasks),
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+        "spark.sql.parquet.compression.codec": "zstd",
+    }
+
+
+def _at_start(settings: Settings) -> dict[str, str]:
+    """What only a new process can be told."""
+    quiet = Path(__file__).with_name("log4j2.properties")
+    options = {
+        "spark.ui.enabled": str(settings.ui).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet.as_uri()}",
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    }
+    if settings.master.startswith("local"):
+        options["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
+        options["spark.driver.host"] = "127.0.0.1"
+    return options

@@ -1,0 +1,41 @@
+"""First steps of parsing that all pipelines share: text from bytes, JSON to strings, times that may be."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+_AHEAD = "INTERVAL 1 HOUR"
+"""How far a sender's clock may be ahead of the record's own time. One event of next week would close every
+window of this one."""
+
+
+def with_text(records: DataFrame) -> DataFrame:
+    """Adds `text`: the value as a string, null where it is not UTF-8 (or no value at all)."""
+    return records.withColumn("text", sf.try_validate_utf8(sf.col("value").cast("string")))
+
+
+def with_json(records: DataFrame, *fields: str) -> DataFrame:
+    """Adds `text` and `json`, a struct of strings; `json._malformed` is not null where it is no JSON object.
+    Adds `text` and `json`, a struct of strings; `json._malformed` is not null where it is no JSON object.
+    """
+    columns = ", ".join(f"`{field}` string" for field in (*fields, "_malformed"))
+    parsed = sf.from_json("text", columns, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_malformed"})
+    return with_text(records).withColumn("json", parsed)
+
+
+def is_ahead(time: Column) -> Column:
+    return time > sf.col("timestamp") + sf.expr(_AHEAD)
+
+
+def first_reason(*checks: tuple[Column, str]) -> Column:
+    """The reason of the first check that holds, else null."""
+    return sf.coalesce(*(sf.when(condition, sf.lit(reason)) for condition, reason in checks))
+
+
+def with_date_and_hour(frame: DataFrame, time: str) -> DataFrame:
+    """Adds `date` and `hour` (UTC), the partitions of the tables."""
+    return frame.withColumns({"date": sf.to_date(time), "hour": sf.hour(time)})
+
+
+def as_record(frame: DataFrame, key: Column, *columns: str) -> DataFrame:
+    """A row to write to a topic: the key, and the columns as a JSON object."""
+    return frame.select(key.cast("string").alias("key"), sf.to_json(sf.struct(*columns)).alias("value"))

@@ -1,0 +1,134 @@
+"""Offline load: `load` (the default), `compact` and `backfill`."""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from barnabas.pipelines.common.queries import Query, ToOutputs
+from barnabas.pipelines.common.running import Runner
+from barnabas.pipelines.common.session import open_session
+from barnabas.pipelines.common.settings import Settings, read, setting
+from barnabas.pipelines.common.subscriptions import read_topics
+from barnabas.pipelines.common.table import ParquetTable
+from barnabas.pipelines.offline_load.backfilling import BadRange, backfill, resolve
+from barnabas.pipelines.offline_load.compaction import compact
+from barnabas.pipelines.offline_load.loading import load
+from barnabas.pipelines.offline_load.rows import table_rows
+
+NAME = "offline-load"
+PURPOSE = "Any topics to Parquet tables, one per topic, with their offsets."
+_MB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSettings(Settings):
+    topics: str = setting("", "Topics to load, with commas.")
+    topics_pattern: str = setting("", "Or a pattern (Java's regular expressions); new topics are found too.")
+    continuous: bool = setting(False, "Go on for ever, instead of ending with the data.")
+    target_file_mb: int = setting(128, "About how large files shall be.")
+    query: str = setting(NAME, "The name of the query: one checkpoint each, for loads beside each other.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactSettings(Settings):
+    tables: str = setting("", "Tables to compact, with commas [all of the warehouse].")
+    target_file_mb: int = setting(128, "About how large files shall be.")
+    closed_hours: int = setting(1, "How many hours ago an hour must have ended.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillSettings(Settings):
+    topic: str = setting("", "The topic.")
+    begin: str = setting("", "The first offset, or a time: 2026-11-16T09:00:00Z [the beginning].")
+    end: str = setting("", "The first offset, or the time, after the range [the end].")
+    partition: int = setting(-1, "One partition alone.")
+    target_file_mb: int = setting(128, "About how large files shall be.")
+
+
+def queries(spark: SparkSession, settings: LoadSettings) -> list[Query]:
+    records = read_topics(spark, settings, settings.topics, settings.topics_pattern)
+    target = settings.target_file_mb * _MB
+    return [Query(settings.query, table_rows(records), ToOutputs(lambda batch: load(batch, target)))]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["compact"]:
+        return _compact(words[1:])
+    if words[:1] == ["backfill"]:
+        return _backfill(words[1:])
+    return _load(words[1:] if words[:1] == ["load"] else words)
+
+
+def _load(words: list[str]) -> int:
+    purpose = f"{PURPOSE} Also: compact, backfill (each with --help)."
+    given = read(LoadSettings, "barnabas pipeline run offline-load", purpose, words)
+    if bool(given.topics) == bool(given.topics_pattern):
+        return _refuse("say which topics: --topics or --topics-pattern")
+    settings = dataclasses.replace(given, available_now=not given.continuous)
+    spark = open_session(settings, f"barnabas-{NAME}")
+    return Runner(settings).run(queries(spark, settings))
+
+
+def _compact(words: list[str]) -> int:
+    purpose = "Make few large files of many small ones, in hours that nobody writes to any more."
+    settings = read(CompactSettings, "barnabas pipeline run offline-load compact", purpose, words)
+    tables = tables_of(Path(settings.warehouse), settings.tables)
+    spark = open_session(settings, f"barnabas-{NAME}-compact")
+    before = datetime.now(UTC) - timedelta(hours=settings.closed_hours)
+    for table in tables:
+        for done in compact(spark, table, settings.target_file_mb * _MB, before):
+            sys.stderr.write(
+                f"{table.path.name} {done.partition}: {done.files_before} files to {done.files_after}, "
+                f"{done.rows:,} rows\n"
+            )
+    return 0
+
+
+def _backfill(words: list[str]) -> int:
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.errors import ClientError
+    from barnabas.client.settings import ClientSettings
+
+    # argparse names what it parses by the flag, and `from` is a word of Python.
+    named = [{"--from": "--begin", "--to": "--end"}.get(word, word) for word in _apart(words)]
+    purpose = "Load a range of offsets or times: --from and --to, each an offset or a time."
+    settings = read(BackfillSettings, "barnabas pipeline run offline-load backfill", purpose, named)
+    if not settings.topic:
+        return _refuse("say which topic: --topic")
+    only = settings.partition if settings.partition >= 0 else None
+    try:
+        with Cluster(ClientSettings.of(settings.bootstrap_server)) as cluster:
+            ranges = resolve(cluster, settings.topic, settings.begin, settings.end, only)
+    except (BadRange, ClientError) as error:
+        return _refuse(str(error))
+    spark = open_session(settings, f"barnabas-{NAME}-backfill")
+    table, target = ParquetTable(settings.table(settings.topic)), settings.target_file_mb * _MB
+    commit = backfill(spark, settings.bootstrap_server, settings.topic, ranges, table, target)
+    wanted = sum(each.stop - each.start for each in ranges)
+    sys.stderr.write(
+        f"{settings.topic}: {commit.rows if commit else 0:,} rows added, of {wanted:,} offsets\n"
+    )
+    return 0
+
+
+def tables_of(warehouse: Path, names: str) -> list[ParquetTable]:
+    """Those named, or every one that has a commit log."""
+    if names:
+        return [ParquetTable(warehouse / name) for name in names.split(",")]
+    return [ParquetTable(path.parent) for path in sorted(warehouse.glob("*/_commits"))]
+
+
+def _apart(words: list[str]) -> list[str]:
+    """`--from=5` as two words."""
+    return [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+
+
+def _refuse(reason: str) -> int:
+    sys.stderr.write(f"{NAME}: {reason}\n")
+    return 2

@@ -1,0 +1,1 @@
+"""Report: one HTML page with plots, from the tables of the other pipelines. See README.md."""

@@ -1,0 +1,38 @@
+"""Arrow arrays and scalars from numpy and bytes, without pandas.
+
+`pa.array` and `pa.scalar` look whether pandas is installed by importing it: 0.4 s in every new worker of
+Spark. What is made of buffers is never asked what it is.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_TYPES = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
+
+
+def number_array(
+    values: NDArray[Any], nulls: NDArray[np.bool_] | None = None, kind: pa.DataType | None = None
+) -> pa.Array:
+    """The numbers of an array, without a copy if they lie side by side; null where `nulls` says so."""
+    values = np.ascontiguousarray(values)
+    valid = None
+    if nulls is not None and nulls.any():
+        valid = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+    kind = kind or _TYPES[values.dtype]
+    return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(values)])
+
+
+def bytes_scalar(value: bytes, kind: pa.DataType | None = None) -> pa.Scalar:
+    """Of `binary`, or of `string` where that is asked for and the bytes are its UTF-8."""
+    offsets = pa.py_buffer(np.array([0, len(value)], np.int32))
+    return pa.Array.from_buffers(kind or pa.binary(), 1, [None, offsets, pa.py_buffer(value)])[0]
+
+
+def no_bytes() -> pa.Array:
+    """A `binary` column without rows."""
+    return pa.Array.from_buffers(
+        pa.binary(), 0, [None, pa.py_buffer(np.zeros(1, np.int32)), pa.py_buffer(b"")]
+    )

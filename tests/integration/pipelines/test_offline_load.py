@@ -1,0 +1,180 @@
+"""Topics to tables: exactly the records, once, in files of a sensible size."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+from confluent_kafka import Producer
+from tests.integration.pipelines.conftest import Sent
+from tests.integration.pipelines.reading import table
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.settings import ClientSettings
+from barnabas.testing import Broker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from barnabas.pipelines.offline_load.pipeline import LoadSettings
+
+pytestmark = pytest.mark.needs("pyspark")
+
+START = 1_767_225_600_000
+HOUR = 3_600_000
+COUNT = 300
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(process=True, config={"log.retention.ms": -1}) as broker:  # records may be of any year
+        broker.create_topic("orders", partitions=2)
+        broker.create_topic("empty")
+        produce(broker.bootstrap_servers, "orders", range(COUNT))
+        yield broker
+
+
+def produce(bootstrap_server: str, topic: str, numbers: range) -> None:
+    """Every third without a key, every fourth with headers, every fifth without a value; an hour has 100."""
+    producer = Producer({"bootstrap.servers": bootstrap_server})
+    for number in numbers:
+        producer.produce(
+            topic,
+            None if number % 5 == 0 else f"value {number}".encode(),
+            None if number % 3 == 0 else f"key {number}".encode(),
+            partition=number % 2,
+            timestamp=START + number * HOUR // 100,
+            headers=[("number", str(number).encode()), ("none", None)] if number % 4 == 0 else None,
+        )
+    producer.flush(30)
+
+
+def settings_for(broker: Broker, warehouse: Path, **more: object) -> "LoadSettings":
+    from barnabas.pipelines.offline_load.pipeline import LoadSettings
+
+    common = {"warehouse": str(warehouse), "available_now": True, "restarts": 10, "topics": "orders"}
+    return LoadSettings(bootstrap_server=broker.bootstrap_servers, **{**common, **more})  # type: ignore[arg-type]
+
+
+def load(spark: "SparkSession", settings: "LoadSettings") -> int:
+    from barnabas.pipelines.common.running import Runner
+    from barnabas.pipelines.offline_load.pipeline import queries
+
+    return Runner(settings).run(queries(spark, settings))
+
+
+@pytest.fixture(scope="module")
+def loaded(pipelines_spark: "SparkSession", broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In batches of at most 80 records, then once more: there is nothing left to do."""
+    warehouse = tmp_path_factory.mktemp("loaded")
+    settings = settings_for(broker, warehouse, topics="orders,empty", max_offsets=80)
+    assert load(pipelines_spark, settings) == 0
+    assert load(pipelines_spark, settings) == 0
+    return warehouse
+
+
+def test_every_record_is_in_the_table_once(loaded: Path) -> None:
+    rows = table(loaded, "orders").sort_values(["partition", "offset"]).reset_index(drop=True)
+    assert len(rows) == COUNT
+    expected = sorted((number % 2, number // 2, number) for number in range(COUNT))
+    assert list(zip(rows["partition"], rows["offset"], strict=True)) == [(p, o) for p, o, _ in expected]
+    numbers = [number for _, _, number in expected]
+    assert rows["key"].tolist() == [None if n % 3 == 0 else f"key {n}".encode() for n in numbers]
+    assert rows["value"].tolist() == [None if n % 5 == 0 else f"value {n}".encode() for n in numbers]
+    times = [pd.Timestamp(START + n * HOUR // 100, unit="ms", tz="UTC") for n in numbers]
+    assert pd.to_datetime(rows["timestamp"], utc=True).tolist() == times
+    assert set(rows["topic"]) == {"orders"}
+
+
+def test_headers_and_hours_are_kept(loaded: Path) -> None:
+    rows = table(loaded, "orders")
+    with_headers = rows[rows["headers"].notna()]
+    assert len(with_headers) == COUNT // 4
+    assert [header["key"] for header in with_headers.iloc[0]["headers"]] == ["number", "none"]
+    assert rows.groupby("hour", observed=True).size().to_dict() == {0: 100, 1: 100, 2: 100}
+
+
+def test_a_topic_without_records_makes_no_table(loaded: Path) -> None:
+    assert not list((loaded / "empty").glob("**/*.parquet"))
+
+
+def test_offsets_are_stored_with_each_batch(loaded: Path) -> None:
+    from barnabas.pipelines.common.table import ParquetTable
+
+    commits = ParquetTable(loaded / "orders").committed_batches()
+    assert len(commits) >= 3
+    stored = [json.loads(commit.properties["offsets"]) for commit in commits]
+    assert [offsets["0"][0] for offsets in stored] == sorted(offsets["0"][0] for offsets in stored)
+    assert max(offsets["1"][1] for offsets in stored) == COUNT // 2 - 1
+
+
+def test_compaction_leaves_closed_hours_with_one_file_and_every_row(
+    pipelines_spark: "SparkSession", loaded: Path, tmp_path: Path
+) -> None:
+    import shutil
+
+    from barnabas.pipelines.common.table import ParquetTable
+    from barnabas.pipelines.offline_load.compaction import compact
+
+    shutil.copytree(loaded / "orders", tmp_path / "orders")
+    before = table(tmp_path, "orders")
+    target = ParquetTable(tmp_path / "orders")
+    open_hour = [file for file in target.files() if "hour=2" in file.partition]
+    done = list(compact(pipelines_spark, target, 1 << 20, datetime(2026, 1, 1, 2, 30, tzinfo=UTC)))
+    assert {each.partition[-1] for each in done} == {"0", "1"}
+    assert all(each.files_before > 1 and each.files_after == 1 for each in done)
+    assert [file for file in target.files() if "hour=2" in file.partition] == open_hour
+    assert len([file for file in target.files() if "hour=2" not in file.partition]) == 2
+    order = ["partition", "offset"]
+    after = table(tmp_path, "orders")[before.columns]
+    for frame in (before, after):
+        frame["headers"] = frame["headers"].map(str)
+    pd.testing.assert_frame_equal(
+        before.sort_values(order).reset_index(drop=True), after.sort_values(order).reset_index(drop=True)
+    )
+
+
+def test_a_backfill_adds_what_is_missing_and_the_stream_leaves_it_out(
+    pipelines_spark: "SparkSession", broker: Broker, tmp_path: Path
+) -> None:
+    from barnabas.pipelines.common.table import ParquetTable
+    from barnabas.pipelines.offline_load.backfilling import backfill, resolve
+
+    server, orders = broker.bootstrap_servers, ParquetTable(tmp_path / "orders")
+    with Cluster(ClientSettings.of(server)) as cluster:
+        by_offset = resolve(cluster, "orders", "10", "20")
+        by_time = resolve(cluster, "orders", "2026-01-01T01:00:00Z", "2026-01-01T02:00:00", only=1)
+    assert by_offset == [(0, 10, 20), (1, 10, 20)]
+    assert by_time == [(1, 50, 100)]
+    first = backfill(pipelines_spark, server, "orders", by_offset, orders, 1 << 20)
+    again = backfill(pipelines_spark, server, "orders", by_offset, orders, 1 << 20)
+    second = backfill(pipelines_spark, server, "orders", by_time, orders, 1 << 20)
+    assert (first and first.rows, again, second and second.rows) == (20, None, 50)
+    assert load(pipelines_spark, settings_for(broker, tmp_path)) == 0
+    rows = table(tmp_path, "orders")
+    assert len(rows) == COUNT
+    assert not rows.duplicated(["partition", "offset"]).any()
+
+
+def test_files_stay_near_the_target(pipelines_spark: "SparkSession", sent: Sent, tmp_path: Path) -> None:
+    """A megabyte is more than an hour of these topics has: it is one file, whatever its partitions are."""
+    from barnabas.pipelines.common.table import ParquetTable
+    from barnabas.pipelines.offline_load.loading import count, plan
+    from barnabas.pipelines.offline_load.pipeline import LoadSettings
+    from barnabas.pipelines.offline_load.rows import table_rows
+
+    settings = LoadSettings(
+        bootstrap_server=sent.bootstrap_server, warehouse=str(tmp_path), available_now=True,
+        topics_pattern="access-log.", restarts=10,
+    )  # fmt: skip
+    assert load(pipelines_spark, settings) == 0
+    logs = ParquetTable(tmp_path / "access-logs")
+    assert len(logs.files()) == len({file.partition for file in logs.files()})
+    counted = count(table_rows(pipelines_spark.read.parquet(str(logs.path))))
+    small = plan(logs, counted, 20_000)
+    assert small.files_per_hour > 1
+    written = sum(file.size for file in logs.files()) / sum(row.rows for row in counted)
+    assert small.records_per_file == pytest.approx(20_000 / written, rel=0.2)
