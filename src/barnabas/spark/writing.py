@@ -15,9 +15,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from barnabas.spark.arrow.light_arrays import number_array
+from barnabas.spark.arrow.light_arrays import nulls_of, number_array, numbers_of
 from barnabas.spark.arrow.murmur2 import NO_PARTITION, partition_of_keys
 from barnabas.spark.arrow.record_batches import RowColumns
 from barnabas.spark.exactly_once import Written
@@ -103,7 +102,7 @@ class RowWriter:
         if len(topics) == 1:
             yield topics[0], chunk
             return
-        codes = np.asarray(names.indices)
+        codes = numbers_of(names.indices)
         for code, topic in enumerate(topics):
             yield topic, chunk.taken(np.flatnonzero(codes == code))
 
@@ -139,14 +138,14 @@ class RowWriter:
             found[:] = partition_of_keys(key, count)
         found[found == NO_PARTITION] = self._turn % count
         if given is not None and given.null_count < chunk.count:
-            is_given = np.asarray(given.is_valid())
-            numbers = np.asarray(given.fill_null(0))[is_given]
+            is_given = ~nulls_of(given)
+            numbers = numbers_of(given)[is_given]
             _check(topic, numbers, count)
             found[is_given] = numbers
         return found
 
 
-def _check(topic: str, given: npt.NDArray[np.int32], count: int) -> None:
+def _check(topic: str, given: Numbers, count: int) -> None:
     least, most = int(given.min()), int(given.max())
     if least < 0:
         raise UnusableRow(
@@ -184,8 +183,9 @@ def _milliseconds(array: pa.Array | None) -> Numbers | int:
     if array is None:
         return present
     if pa.types.is_timestamp(array.type):
-        array = pc.divide(array.cast(pa.int64()), 1000)
-    times: Numbers = np.asarray(array.fill_null(present))
+        times = numbers_of(array, null=present * 1000) // 1000
+    else:
+        times = numbers_of(array, null=present)
     if len(times) and (least := int(times.min())) < 0:
         raise UnusableRow(f"Invalid timestamp: {least}. Timestamp should always be non-negative or null.")
     return times

@@ -78,7 +78,7 @@ def letters_now(sent: Sent) -> int:
 @pytest.mark.parametrize(
     "point",
     [
-        "decided",
+        pytest.param("decided", marks=pytest.mark.soak),
         pytest.param("staged", marks=pytest.mark.soak),
         pytest.param("between-outputs", marks=pytest.mark.soak),
         pytest.param("written", marks=pytest.mark.soak),

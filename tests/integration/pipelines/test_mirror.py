@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,8 +38,8 @@ class Pair(NamedTuple):
     target: Broker
 
 
-@pytest.fixture(scope="module")
-def pair() -> Iterator[Pair]:
+@contextmanager
+def two_clusters() -> Iterator[Pair]:
     config = {"log.retention.ms": -1}
     with Broker(process=True, config=config) as source, Broker(process=True, config=config) as target:
         source.create_topic(
@@ -50,6 +51,19 @@ def pair() -> Iterator[Pair]:
             commit_offsets(cluster, "billing", {("orders", place): offset for place, offset in GROUP.items()})
             commit_offsets(cluster, "spark-kafka-source-1", {("orders", 0): 1})
         yield Pair(source, target)
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with two_clusters() as opened:
+        yield opened
+
+
+@pytest.fixture
+def own_pair() -> Iterator[Pair]:
+    """For a test that changes the source."""
+    with two_clusters() as opened:
+        yield opened
 
 
 def produce(broker: Broker, numbers: range, partitions: int = 3) -> None:
@@ -162,19 +176,19 @@ def test_every_offset_of_the_source_has_its_place_at_the_target(mirrored: Pair) 
         assert places[each.partition, target] == each[2:]
 
 
-def test_new_partitions_are_followed(pipelines_spark: "SparkSession", pair: Pair, tmp_path: Path) -> None:
+def test_new_partitions_are_followed(pipelines_spark: "SparkSession", own_pair: Pair, tmp_path: Path) -> None:
     """A mirror of its own, with a prefix: from the beginning, with a partition more."""
     from barnabas.pipelines.mirror.pipeline import run
 
-    settings = settings_for(pair, tmp_path, topics="orders", prefix="copy.", groups="")
+    settings = settings_for(own_pair, tmp_path, topics="orders", prefix="copy.", groups="")
     assert run(pipelines_spark, settings) == 0
-    with Cluster(ClientSettings.of(pair.source.bootstrap_servers)) as cluster:
+    with Cluster(ClientSettings.of(own_pair.source.bootstrap_servers)) as cluster:
         add_partitions(cluster, {"orders": Growth(4)})
-    produce(pair.source, range(COUNT, COUNT + 40), partitions=4)
+    produce(own_pair.source, range(COUNT, COUNT + 40), partitions=4)
     assert run(pipelines_spark, settings) == 0
-    original = contents(pair.source, "orders")
+    original = contents(own_pair.source, "orders")
     assert 3 in original
-    assert contents(pair.target, "copy.orders") == original
+    assert contents(own_pair.target, "copy.orders") == original
 
 
 @pytest.mark.soak

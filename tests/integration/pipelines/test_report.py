@@ -103,6 +103,7 @@ def test_views_count_an_event_once(pipelines_spark: "SparkSession", tables: Path
     assert rows["views"].sum() == sum(truth.views.values())
 
 
+@pytest.mark.soak
 def test_the_project_makes_the_views_and_the_page(
     spark: "SparkSession", tables: Path, truth: Truth, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,6 +92,7 @@ def copies(kafka_broker: Broker, tmp_path: Path) -> Copies:
     return Copies(kafka_broker.bootstrap_servers, tmp_path)
 
 
+@pytest.mark.soak
 def test_a_driver_killed_between_two_commits(copies: Copies) -> None:
     assert copies.live("commit-1") == _KILLED
     assert copies.live() == 0

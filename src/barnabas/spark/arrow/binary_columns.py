@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from barnabas.spark.arrow.light_arrays import bytes_scalar
+from barnabas.spark.arrow.light_arrays import bytes_scalar, numbers_of
 
 _NOTHING = bytes_scalar(b"")
 
@@ -43,9 +43,7 @@ def _has_views(kind: pa.DataType) -> bool:
 def lengths_of(column: pa.Array) -> NDArray[np.int64]:
     """The bytes of each row, -1 for null."""
     lengths = pc.binary_length(column if _has_offsets(column.type) else as_binary(column))
-    if column.null_count:
-        lengths = lengths.fill_null(-1)
-    return np.asarray(lengths).astype(np.int64)
+    return numbers_of(lengths, null=-1)
 
 
 def joined(*columns: pa.Array) -> pa.Array:

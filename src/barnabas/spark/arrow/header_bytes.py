@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from barnabas.spark.arrow.binary_columns import as_binary, joined, lengths_of
+from barnabas.spark.arrow.light_arrays import numbers_of
 from barnabas.spark.arrow.varint_bytes import Varints, packed
 
 
@@ -25,7 +26,7 @@ class HeaderBytes(NamedTuple):
 
 def encoded_headers(headers: pa.Array) -> HeaderBytes | None:
     """The bytes of `list<struct<key, value>>`; None if no row has any. A null list is an empty one."""
-    counts = np.asarray(pc.list_value_length(headers).fill_null(0)).astype(np.int64)
+    counts = numbers_of(pc.list_value_length(headers))
     pairs = headers.flatten()
     if len(pairs) == 0:
         return None

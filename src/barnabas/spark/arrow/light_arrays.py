@@ -36,3 +36,30 @@ def no_bytes() -> pa.Array:
     return pa.Array.from_buffers(
         pa.binary(), 0, [None, pa.py_buffer(np.zeros(1, np.int32)), pa.py_buffer(b"")]
     )
+
+
+def numbers_of(column: pa.Array, null: int = 0) -> NDArray[np.int64]:
+    """A column of integers (or of times) as numpy's, `null` where it has none. What numpy asks Arrow for
+    itself goes through pandas as well.
+    """
+    if pa.types.is_null(column.type):
+        return np.full(len(column), null, np.int64)
+    kind = np.dtype(f"i{column.type.bit_width // 8}")
+    stored = column.buffers()[1]
+    if stored is None or not len(column):
+        return np.full(len(column), null, np.int64)
+    values = np.frombuffer(stored, kind)[column.offset : column.offset + len(column)].astype(np.int64)
+    if column.null_count:
+        values[nulls_of(column)] = null
+    return values
+
+
+def nulls_of(column: pa.Array) -> NDArray[np.bool_]:
+    if pa.types.is_null(column.type):
+        return np.ones(len(column), np.bool_)
+    valid = column.buffers()[0]
+    if valid is None or not column.null_count:
+        return np.zeros(len(column), np.bool_)
+    bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+    nulls: NDArray[np.bool_] = bits[column.offset : column.offset + len(column)] == 0
+    return nulls

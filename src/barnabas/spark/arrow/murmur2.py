@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from barnabas.spark.arrow.binary_columns import as_binary
+from barnabas.spark.arrow.light_arrays import nulls_of
 
 NO_PARTITION = -1
 """Stands for a null key: the producer chooses."""
@@ -29,7 +30,7 @@ def partition_of_keys(keys: pa.Array, count: int) -> NDArray[np.int32]:
         raise ValueError(f"a topic has at least one partition, not {count}")
     partitions = ((murmur2(keys) & _POSITIVE) % np.uint32(count)).astype(np.int32)
     if keys.null_count:
-        partitions[np.asarray(keys.is_null())] = NO_PARTITION
+        partitions[nulls_of(keys)] = NO_PARTITION
     return partitions
 
 
