@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.integration.spark.drivers.no_worker import NO_WORKER
+from tests.integration.spark.drivers.spark_failures import MOST_STARTS, is_sparks_own
 from tests.integration.spark.queries import eventually, numbered, produce
 from tests.integration.spark.records import records_of, values_of
 
@@ -55,18 +55,19 @@ class Copy:
         return writer.options(**options).trigger(availableNow=True).start()
 
     def run(self, **options: str) -> bool:
-        """Whether it came to its end. Started again where Spark found no time to start a worker."""
+        """Whether it came to its end. Started again where Spark itself failed."""
         from pyspark.errors import StreamingQueryException
 
-        while True:
+        for _ in range(MOST_STARTS):
             query = self.start(**options)
             try:
                 query.awaitTermination()
             except StreamingQueryException as error:
-                if NO_WORKER not in str(error):
+                if not is_sparks_own(str(error)):
                     return False
             else:
                 return True
+        raise AssertionError(f"Spark itself failed {MOST_STARTS} times")
 
     def copied(self) -> list[str]:
         return values_of(self.broker.bootstrap_servers, "copy")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
-from tests.integration.spark.drivers.no_worker import NO_WORKER
+from tests.integration.spark.drivers.spark_failures import is_sparks_own
 from tests.integration.spark.queries import numbered
 from tests.integration.spark.records import values_of
 
@@ -68,7 +68,7 @@ class Copies:
             text=True,
         )
         sys.stderr.write(ended.stderr)
-        if ended.returncode > 0 and NO_WORKER in ended.stderr:
+        if ended.returncode > 0 and is_sparks_own(ended.stderr):
             return self.live(event, master=master, spares_driver=spares_driver)
         return ended.returncode
 

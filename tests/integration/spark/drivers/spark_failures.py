@@ -1,0 +1,11 @@
+"""Failures of Spark itself, which say nothing of the data source: whoever meets one starts the query again."""
+
+_SAID = (
+    "Python worker failed to connect back",  # ten seconds to start, which a busy machine may need
+    "java.io.OptionalDataException",  # two queries that send off their tasks at the same time
+)
+MOST_STARTS = 6
+
+
+def is_sparks_own(text: str) -> bool:
+    return any(each in text for each in _SAID)
