@@ -1,4 +1,4 @@
-"""Failures of Spark itself, which say nothing of the data source: whoever meets one starts the query again."""
+"""Failures of Spark itself, which say nothing of the data source: the query is started again then."""
 
 _SAID = (
     "Python worker failed to connect back",  # ten seconds to start, which a busy machine may need
