@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from benchmarks.spark_connector import ConnectorUnavailable, fetch_connector
 from tests.integration.clients.golden_log_dir import adopt
-from tests.integration.clients.jars import JarsUnavailable
-from tests.integration.spark.connector_jars import fetch_connector
+from tests.integration.clients.jars import JarsUnavailable, fetch_jars
 from tests.integration.spark.queries import Queries
 
 from barnabas.spark.worker_python import worker_python
@@ -59,8 +59,8 @@ def spark(
 def _connector_jars() -> list[Path]:
     """None where they cannot be had."""
     try:
-        return fetch_connector()
-    except JarsUnavailable:
+        return fetch_connector(fetch_jars().parent)
+    except (ConnectorUnavailable, JarsUnavailable):
         return []
 
 
