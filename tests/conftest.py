@@ -12,6 +12,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -66,6 +67,22 @@ def _apache_kafka_missing() -> str | None:
     except ApacheKafkaUnavailable as error:
         return f"a network that reaches Maven Central ({error})"
     return None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    from tests.scheduling import OneSession
+
+    return OneSession(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """After they were shuffled, and only where they are spread over processes."""
+    if hasattr(config, "workerinput"):
+        from tests.scheduling import turn
+
+        items.sort(key=lambda item: turn(item.nodeid))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

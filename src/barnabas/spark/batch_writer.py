@@ -51,7 +51,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._sink.options.application is not None:
-            self._sink.abort(outcomes(messages))
+            self._sink.abort(outcomes(messages), self._sink.options.application.version)
 
 
 def task_number() -> int:

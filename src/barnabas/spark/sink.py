@@ -56,8 +56,8 @@ class Sink:
     def commit(self, outcomes: Sequence[Outcome], batch: int) -> None:
         commit_all(outcomes, batch, self._coordinators())
 
-    def abort(self, outcomes: Sequence[Outcome]) -> None:
-        abort_all(outcomes, self._coordinators())
+    def abort(self, outcomes: Sequence[Outcome], batch: int) -> None:
+        abort_all(outcomes, batch, self._coordinators())
 
     def _coordinators(self) -> ClusterCoordinators:
         patience = produce_settings(self.options.kafka).delivery_timeout

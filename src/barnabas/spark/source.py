@@ -7,6 +7,7 @@ of them by name: only these are decoded and cross to the JVM, which is what colu
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from barnabas.client.errors import BadSettings
 from barnabas.spark.planning.option_values import BadOption, flag
 from barnabas.spark.planning.options import SourceOptions, lowered
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from barnabas.spark.batch_reader import BatchReader
+    from barnabas.spark.refused_reader import RefusedReader
     from barnabas.spark.stream_reader import StreamReader
 
 _COLUMNS: Final[Mapping[str, str]] = {
@@ -41,11 +43,15 @@ def make_reader(options: Mapping[str, str], schema: "StructType") -> "BatchReade
     return BatchReader(SourceOptions.of_batch(options), selected_columns(schema))
 
 
-def make_stream_reader(options: Mapping[str, str], schema: "StructType") -> "StreamReader":
-    """Raises BadOption."""
+def make_stream_reader(options: Mapping[str, str], schema: "StructType") -> "StreamReader | RefusedReader":
+    """Raises nothing: Spark would lose it (`refused_reader`)."""
+    from barnabas.spark.refused_reader import RefusedReader
     from barnabas.spark.stream_reader import StreamReader
 
-    return StreamReader(SourceOptions.of_stream(options), selected_columns(schema))
+    try:
+        return StreamReader(SourceOptions.of_stream(options), selected_columns(schema))
+    except (BadOption, BadSettings) as error:
+        return RefusedReader(error)
 
 
 def selected_columns(schema: "StructType") -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         if self._sink.options.exactly_once:
-            self._sink.abort(outcomes(messages))
+            self._sink.abort(outcomes(messages), batchId)
 
 
 def _local_property(name: str) -> str | None:

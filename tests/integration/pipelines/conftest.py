@@ -1,6 +1,7 @@
 """One broker, one Spark session and one run of the generator, for all tests of this folder."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,14 +46,21 @@ class Sent:
     truth: Truth
 
 
-@pytest.fixture(scope="session")
-def sent() -> Iterator[Sent]:
+@contextmanager
+def told_events() -> Iterator[Sent]:
+    """A broker of its own, with the same events each time."""
     with Broker(process=True, config={"log.retention.ms": -1}) as broker:
         for kind in Kind:
             broker.create_topic(kind.value, partitions=PARTITIONS)
         run = Run(PLAN)
         send(run, Sending(broker.bootstrap_servers, {kind: kind.value for kind in Kind}, speed=0))
         yield Sent(broker.bootstrap_servers, run.truth)
+
+
+@pytest.fixture(scope="session")
+def sent() -> Iterator[Sent]:
+    with told_events() as told:
+        yield told
 
 
 @pytest.fixture(scope="session")

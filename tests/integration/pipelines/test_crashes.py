@@ -5,13 +5,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.integration.pipelines.conftest import Sent
+from tests.integration.pipelines.conftest import Sent, told_events
 from tests.integration.pipelines.reading import records, table
+from tests.integration.spark.spark_programs import environment
 
 from barnabas.pipelines.common.commit_log import CommitLog
 from barnabas.pipelines.common.settings import Settings
@@ -23,9 +24,16 @@ from barnabas.testing import Broker
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.needs("pyspark")
+pytestmark = pytest.mark.needs("pyspark", "java")
 DRIVER = Path(__file__).parent / "drivers" / "dying_logs.py"
 BATCH = 1500
+
+
+@pytest.fixture(scope="module")
+def sent() -> Iterator[Sent]:
+    """Not the topics of the others: here the same lines are read more than once."""
+    with told_events() as told:
+        yield told
 
 
 def arguments(sent: Sent, warehouse: Path) -> list[str]:
@@ -91,6 +99,7 @@ def test_a_driver_killed_at_a_point_of_a_batch_loses_and_doubles_nothing(
     driver = subprocess.run(
         [sys.executable, str(DRIVER), point, "1", *arguments(sent, tmp_path)],
         start_new_session=True,
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=300,
@@ -119,6 +128,7 @@ def test_a_broker_killed_while_a_pipeline_runs_loses_and_doubles_nothing(
         driver = subprocess.Popen(
             [sys.executable, "-m", "barnabas.pipelines.log_collection", *arguments(sent, tmp_path)],
             start_new_session=True,
+            env=environment(),
         )
         try:
             log = CommitLog(tmp_path / "access_logs")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from confluent_kafka import Producer
 from tests.integration.pipelines.reading import Record, records
+from tests.integration.spark.spark_programs import environment
 
 from barnabas.client.admin.configs import TOPIC, Resource, describe_configs
 from barnabas.client.admin.group_offsets import commit_offsets, committed_offsets
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from barnabas.pipelines.mirror.pipeline import MirrorSettings
 
-pytestmark = pytest.mark.needs("pyspark")
+pytestmark = pytest.mark.needs("pyspark", "java")
 
 DRIVER = Path(__file__).parent / "drivers" / "dying_mirror.py"
 START = 1_767_225_600_000
@@ -176,6 +177,15 @@ def test_every_offset_of_the_source_has_its_place_at_the_target(mirrored: Pair) 
         assert places[each.partition, target] == each[2:]
 
 
+def test_a_mirror_onto_itself_is_refused_before_a_topic_is_made(kafka_broker: Broker) -> None:
+    from barnabas.pipelines.mirror.pipeline import main
+
+    servers = kafka_broker.bootstrap_servers
+    kafka_broker.create_topic("orders")
+    assert main(["--bootstrap-server", servers, "--target", servers, "--topics", "orders"]) == 2
+    assert "mirror-offsets" not in kafka_broker.topics()
+
+
 def test_new_partitions_are_followed(pipelines_spark: "SparkSession", own_pair: Pair, tmp_path: Path) -> None:
     """A mirror of its own, with a prefix: from the beginning, with a partition more."""
     from barnabas.pipelines.mirror.pipeline import run
@@ -213,7 +223,7 @@ def test_a_driver_killed_at_a_point_of_a_batch_loses_and_doubles_nothing(
     words = [f"--{name}={value}" for name, value in given.items()]
     driver = subprocess.run(
         [sys.executable, str(DRIVER), point, "1", *words],
-        start_new_session=True, capture_output=True, text=True, timeout=300, check=False,
+        start_new_session=True, env=environment(), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert driver.returncode == -signal.SIGKILL, driver.stderr
     settings = settings_for(

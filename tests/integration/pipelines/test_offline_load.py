@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from barnabas.pipelines.offline_load.pipeline import LoadSettings
 
-pytestmark = pytest.mark.needs("pyspark")
+pytestmark = pytest.mark.needs("pyspark", "java")
 
 START = 1_767_225_600_000
 HOUR = 3_600_000

@@ -15,7 +15,7 @@ from barnabas.pipelines.generator.plan import Kind
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.needs("pyspark"), pytest.mark.soak]  # seven queries: two minutes
+pytestmark = pytest.mark.needs("pyspark", "java")
 
 WATERMARK = pd.Timedelta(minutes=10)
 GAP = pd.Timedelta(minutes=30)

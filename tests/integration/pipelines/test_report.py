@@ -15,7 +15,7 @@ from barnabas.pipelines.generator.plan import Kind
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.needs("pyspark")
+pytestmark = pytest.mark.needs("pyspark", "java")
 BUCKET = 600
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 

@@ -8,7 +8,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.needs("pyspark")
+pytestmark = pytest.mark.needs("pyspark", "java")
 NOON = datetime(2026, 11, 16, 12)  # noqa: DTZ001  (Spark's session is in UTC)
 LINE = (
     '198.51.100.7 - ada [16/Nov/2026:12:00:00 +0000] "GET /cart HTTP/1.1" 200 5120 "-" "Firefox" 37 checkout'

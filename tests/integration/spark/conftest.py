@@ -15,6 +15,7 @@ from benchmarks.spark_connector import ConnectorUnavailable, fetch_connector
 from tests.integration.clients.golden_log_dir import adopt
 from tests.integration.clients.jars import JarsUnavailable, fetch_jars
 from tests.integration.spark.queries import Queries
+from tests.integration.spark.spark_programs import SHORT_LIFE
 
 from barnabas.spark.worker_python import worker_python
 from barnabas.testing import Broker
@@ -33,6 +34,7 @@ _SESSION: Mapping[str, str] = {
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": SHORT_LIFE,
 }
 
 

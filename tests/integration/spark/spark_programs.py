@@ -20,6 +20,8 @@ _HOST = "127.0.0.1"
 _ROOT = Path(__file__).parents[3]
 PATIENCE = 240.0
 """For what takes seconds on a quiet machine."""
+SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM: in a short life compiling well does not pay, and costs the tests beside it their cores."""
 
 
 def environment() -> dict[str, str]:
@@ -29,6 +31,7 @@ def environment() -> dict[str, str]:
         **os.environ,
         "PYSPARK_PYTHON": worker_python(),
         "SPARK_LOCAL_IP": _HOST,
+        "JAVA_TOOL_OPTIONS": SHORT_LIFE,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }
 

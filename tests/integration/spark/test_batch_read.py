@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.integration.spark.queries import Queries, numbered, produce
+from tests.integration.spark.records import values_of
 
 from barnabas.testing import Broker
 
@@ -168,14 +169,25 @@ def test_a_topic_that_is_not_there_is_named(queries: Queries) -> None:
         queries.values("no-such-topic", quick)
 
 
-def test_a_view_of_sql(queries: Queries, kafka_broker: Broker, kafka_topic: str) -> None:
-    produce(kafka_broker, kafka_topic, numbered(0, 3))
+@pytest.mark.kafka_topic(partitions=2)
+def test_a_view_of_sql_reads_and_writes_a_topic(
+    queries: Queries, kafka_broker: Broker, kafka_topic: str
+) -> None:
+    produce(kafka_broker, kafka_topic, ["a", "b"])
+    produce(kafka_broker, kafka_topic, ["c"], partition=1)
+    servers = kafka_broker.bootstrap_servers
     queries.spark.sql(
-        "CREATE OR REPLACE TEMPORARY VIEW records USING barnabas OPTIONS ("
-        f"`kafka.bootstrap.servers` '{kafka_broker.bootstrap_servers}', subscribe '{kafka_topic}')"
+        f"CREATE OR REPLACE TEMPORARY VIEW letters USING barnabas OPTIONS "
+        f"('kafka.bootstrap.servers' '{servers}', subscribe '{kafka_topic}', topic '{kafka_topic}', "
+        "includeHeaders 'true')"
     )
-    found = queries.spark.sql("SELECT count(*) AS n, max(offset) AS last FROM records").collect()
-    assert tuple(found[0]) == (3, 2)
+    found = queries.spark.sql(
+        "SELECT partition, count(headers), max(string(value)) FROM letters GROUP BY ALL"
+    ).collect()
+    assert sorted(map(tuple, found)) == [(0, 0, "b"), (1, 0, "c")]
+    queries.spark.sql("INSERT INTO letters (key, value, headers) SELECT null, binary('d'), null")
+    assert values_of(servers, kafka_topic) == ["a", "b", "c", "d"]
+    queries.spark.catalog.dropTempView("letters")
 
 
 def delete_records(broker: Broker, topic: str, before: int, directory: Path) -> None:

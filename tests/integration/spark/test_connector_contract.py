@@ -1,11 +1,17 @@
 """The same queries through Spark's own connector: changing the format's name changes nothing."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.integration.spark.queries import FORMAT, Queries, numbered, produce
+from tests.integration.spark.records import records_of
 
 from barnabas.testing import Broker
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
 
 pytestmark = [pytest.mark.maven, pytest.mark.needs("pyspark")]
 _GOLDEN = "plain,codecs,txn,compact,appendtime,rolled"
@@ -33,6 +39,66 @@ def test_rows_are_equal(
     assert ours.count() > 100
     assert ours.exceptAll(theirs).count() == 0
     assert theirs.exceptAll(ours).count() == 0
+
+
+@pytest.mark.kafka_topic(partitions=4)
+@pytest.mark.parametrize("options", [{}, {"minPartitions": "7"}, {"startingTimestamp": "1"}], ids=str)
+def test_partitions_without_a_record_change_nothing(
+    queries: Queries, kafka_broker: Broker, kafka_topic: str, connector: str, options: Mapping[str, object]
+) -> None:
+    kafka_broker.create_topic("nothing", 3)
+    produce(kafka_broker, kafka_topic, numbered(0, 50), partition=2)
+    both = f"{kafka_topic},nothing"
+    if "startingTimestamp" in options:
+        options = {**options, "startingOffsetsByTimestampStrategy": "latest"}
+    ours, theirs = queries.rows(both, options), queries.rows(both, options, form=connector)
+    assert [row.value.decode() for row in ours] == numbered(0, 50)
+    assert ours == theirs
+    assert queries.rows("nothing") == queries.rows("nothing", form=connector) == []
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_streams_read_the_same_rows(
+    spark: "SparkSession", golden_broker: Broker, tmp_path: Path, connector: str, isolation: str
+) -> None:
+    options = {
+        "kafka.isolation.level": isolation,
+        "includeHeaders": "true",
+        "maxOffsetsPerTrigger": "1500",
+        "startingOffsets": "earliest",
+    }
+    found: dict[str, list[Row]] = {}
+    for form in (FORMAT, connector):
+        stream = Queries(spark, golden_broker, tmp_path / form).available_now(_GOLDEN, options, form=form)
+        assert len(stream.batches) >= 2, form
+        rows = [row for runs in stream.batches.values() for run in runs for row in run]
+        found[form] = sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
+    assert len(found[FORMAT]) > 3000
+    assert found[FORMAT] == found[connector]
+
+
+def test_sinks_write_the_same_records(spark: "SparkSession", kafka_broker: Broker, connector: str) -> None:
+    """Keys of all lengths, null and empty values, headers, partitions that rows choose for themselves."""
+    rows = spark.range(0, 500, 1, 2).selectExpr(
+        "binary(repeat(char(97 + id % 26), int(id % 40) + 1)) as key",
+        "if(id % 11 = 0, null, binary(repeat('v', int(id % 7)))) as value",
+        "if(id % 3 = 0, null, array(struct('h' as key, if(id % 2 = 0, null, binary('1')) as value))) "
+        "as headers",
+        "if(id % 5 = 0, int(id % 6), null) as partition",
+    )
+    for form in (FORMAT, connector):
+        kafka_broker.create_topic(form, 6)
+        writer = rows.write.format(form).mode("append").option("topic", form)
+        writer.option("kafka.bootstrap.servers", kafka_broker.bootstrap_servers).save()
+    ours, theirs = (
+        sorted(
+            (each.partition, each.key, each.value or b"", each.value is None, str(each.headers))
+            for each in records_of(kafka_broker.bootstrap_servers, form)
+        )
+        for form in (FORMAT, connector)
+    )
+    assert len(ours) == 500
+    assert ours == theirs
 
 
 @pytest.mark.kafka_topic(partitions=3)

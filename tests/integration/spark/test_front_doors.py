@@ -1,12 +1,11 @@
-"""The other ways in: SQL, Spark Connect, Declarative Pipelines, and a cluster of several machines.
+"""The other ways in: Spark Connect, Declarative Pipelines, and a cluster of several machines.
 
-Only SQL shares the session of the other tests. The rest starts Spark's own programs, for half a minute each.
+Each starts Spark's own programs, for half a minute. (SQL is in `test_batch_read.py`.)
 """
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.integration.spark.queries import eventually, numbered, produce
@@ -21,33 +20,9 @@ from tests.integration.spark.spark_programs import (
 
 from barnabas.testing import Broker
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 pytestmark = pytest.mark.needs("pyspark", "java")
 _COPY = Path(__file__).parent / "drivers" / "topic_copy.py"
 ROWS = 60
-
-
-@pytest.mark.kafka_topic(partitions=2)
-def test_a_view_of_sql_reads_and_writes_a_topic(
-    spark: "SparkSession", kafka_broker: Broker, kafka_topic: str
-) -> None:
-    produce(kafka_broker, kafka_topic, ["a", "b"])
-    produce(kafka_broker, kafka_topic, ["c"], partition=1)
-    servers = kafka_broker.bootstrap_servers
-    spark.sql(
-        f"CREATE OR REPLACE TEMPORARY VIEW letters USING barnabas OPTIONS "
-        f"('kafka.bootstrap.servers' '{servers}', subscribe '{kafka_topic}', topic '{kafka_topic}', "
-        "includeHeaders 'true')"
-    )
-    found = spark.sql(
-        "SELECT partition, count(headers), max(string(value)) FROM letters GROUP BY ALL"
-    ).collect()
-    assert sorted(map(tuple, found)) == [(0, 0, "b"), (1, 0, "c")]
-    spark.sql("INSERT INTO letters (key, value, headers) SELECT null, binary('d'), null")
-    assert values_of(servers, kafka_topic) == ["a", "b", "c", "d"]
-    spark.catalog.dropTempView("letters")
 
 
 @pytest.mark.soak
@@ -63,7 +38,6 @@ def test_spark_connect_reads_writes_and_streams(kafka_broker: Broker, tmp_path: 
     assert values_of(kafka_broker.bootstrap_servers, "copy") == numbered(0, ROWS)
 
 
-@pytest.mark.soak
 def test_a_cluster_that_loses_a_worker_writes_every_row_once(kafka_broker: Broker, tmp_path: Path) -> None:
     kafka_broker.create_topic("source", 2)
     kafka_broker.create_topic("copy", 2)
@@ -117,7 +91,6 @@ def copied() -> DataFrame:
 """
 
 
-@pytest.mark.soak
 def test_a_declarative_pipeline_fills_a_table_and_a_topic(kafka_broker: Broker, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

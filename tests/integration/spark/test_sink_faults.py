@@ -37,11 +37,15 @@ class Copy:
         self.broker: Broker = broker
         self.directory: Path = directory
         self.orders: Path = directory / "orders.json"
+        self.is_scattered: bool = False
+        """Whether chance decides which task has which rows, anew each time a batch runs."""
 
     def order(self, event: str, batch: int = 1, **more: object) -> None:
         self.orders.write_text(json.dumps({"event": event, "batch": batch, "kill": [], **more}))
 
     def start(self, **options: str) -> "StreamingQuery":
+        from pyspark.sql import functions as sf
+
         common = {
             "kafka.bootstrap.servers": self.broker.bootstrap_servers,
             "kafka.retry.backoff.ms": "20",
@@ -50,7 +54,10 @@ class Copy:
         rows = self.spark.readStream.format("barnabas_faulty").options(
             **common, subscribe="source", startingOffsets="earliest", maxOffsetsPerTrigger=str(PER_BATCH)
         )
-        writer = rows.load().select("key", "value").writeStream.format("barnabas_faulty")
+        records = rows.load().select("key", "value")
+        if self.is_scattered:
+            records = records.repartition(2, sf.rand())
+        writer = records.writeStream.format("barnabas_faulty")
         writer = writer.options(**common, topic="copy", checkpointLocation=str(self.directory / "checkpoint"))
         return writer.options(**options).trigger(availableNow=True).start()
 
@@ -124,6 +131,16 @@ def test_a_process_killed_at_any_point_loses_nothing_and_writes_nothing_twice(co
     assert copy.run()
     assert copy.copied() == ROWS
     assert copy.progress() == [5, 5]
+
+
+def test_rows_that_chance_spreads_over_tasks_are_written_once_as_well(copy: Copy) -> None:
+    copy.is_scattered = True
+    for batch in (0, 2):
+        copy.order("commit-1", batch)
+        assert not copy.run()
+        assert not copy.orders.exists()
+    assert copy.run()
+    assert copy.copied() == ROWS
 
 
 def test_without_exactly_once_there_are_no_transactions(copy: Copy) -> None:

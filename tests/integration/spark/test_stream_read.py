@@ -180,13 +180,16 @@ def test_a_broker_that_is_killed_and_comes_back_is_survived(
     [
         ({"endingOffsets": "latest"}, "ending offset not valid in streaming queries"),
         ({"kafka.enable.auto.commit": "true"}, "Kafka option 'enable.auto.commit' is not supported"),
+        ({"kafka.security.protocol": "SSL"}, "kafka.security.protocol=SSL is not supported yet"),
+        ({"subscribePattern": "["}, r"subscribePattern '\[' is no regular expression"),
     ],
 )
 def test_bad_options_are_refused(
     queries: Queries, kafka_topic: str, options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(Exception, match=message):
+    with pytest.raises(Exception, match=message) as refused:
         queries.available_now(kafka_topic, options)
+    assert "UnboundLocalError" not in str(refused.value)
 
 
 def _forget_commit(queries: Queries) -> None:

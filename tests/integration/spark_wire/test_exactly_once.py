@@ -5,6 +5,7 @@ A crash is a driver or a task that does nothing any more: what it had open stays
 
 from collections.abc import Iterator
 from functools import partial
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ from barnabas.client.admin.topics import create_topic
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError
 from barnabas.spark.coordinators import ClusterCoordinators
+from barnabas.spark.decisions import Decision, Owner
 from barnabas.spark.exactly_once import BatchTask, Outcome, abort_all, commit_all, write_once
 from barnabas.spark.planning.sink_columns import SinkColumns
 from barnabas.spark.wire import end_transaction, transaction
@@ -40,12 +42,12 @@ class Query:
         self.values = partial(values_of, servers, name)
         create_topic(cluster, name, partitions=2, replicas=1)
 
-    def attempt(self, batch: int, task: int, *, dies: bool = False) -> Outcome:
+    def attempt(self, batch: int, task: int, *, dies: bool = False, life: str = "") -> Outcome:
         which = BatchTask("spark-sink", self.name, batch, task)
         settings = ProduceSettings(transactional_id=which.transactional_id)
         with Producer(self.cluster, settings) as producer:
             writer = RowWriter(producer, COLUMNS, self.name, batch)
-            rows = pa.record_batch({"value": [f"{batch}/{task}/{row}" for row in range(3)]})
+            rows = pa.record_batch({"value": [f"{batch}/{task}/{row}{life}" for row in range(3)]})
             if dies:
                 producer.init()
                 writer.write(iter([rows]))
@@ -53,8 +55,21 @@ class Query:
                 return Outcome(which.transactional_id, 0)
             return write_once(which, iter([rows]), producer, self.coordinators, writer.write)
 
-    def run(self, batch: int) -> list[Outcome]:
-        return [self.attempt(batch, task) for task in range(2)]
+    def run(self, batch: int, *, life: str = "") -> list[Outcome]:
+        return [self.attempt(batch, task, life=life) for task in range(2)]
+
+    def die_between_commits(self, outcomes: list[Outcome], batch: int) -> None:
+        """After the first of them."""
+
+        class Died(BaseException):
+            pass
+
+        def end_once(name: str, owner: Owner, *, commit: bool) -> None:
+            ClusterCoordinators.end(self.coordinators, name, owner, commit=commit)
+            raise Died
+
+        with patch.object(self.coordinators, "end", end_once), pytest.raises(Died):
+            commit_all(outcomes, batch, self.coordinators)
 
     def expected(self, batches: int) -> list[str]:
         return [f"{batch}/{task}/{row}" for batch in range(batches) for task in range(2) for row in range(3)]
@@ -64,7 +79,7 @@ class Query:
 def query(cluster: Cluster, servers: str, name: str) -> Iterator[Query]:
     found = Query(cluster, servers, name)
     yield found
-    abort_all([found.attempt(1000, task) for task in range(2)], found.coordinators)
+    abort_all([found.attempt(1000, task) for task in range(2)], 1000, found.coordinators)
 
 
 def test_batches_follow_each_other_at_once(query: Query) -> None:
@@ -83,10 +98,31 @@ def test_a_batch_that_is_visible_is_skipped(query: Query) -> None:
 
 
 def test_a_driver_that_dies_between_two_commits(query: Query) -> None:
-    commit_all(query.run(0)[:1], 0, query.coordinators)
-    again = query.run(0)
-    assert [each.is_skipped for each in again] == [True, False]
+    query.die_between_commits(query.run(0), 0)
+    assert query.values() == query.expected(1)[:3]
+    again = query.run(0, life=" of another life")
+    assert [each.is_skipped for each in again] == [True, True]
     commit_all(again, 0, query.coordinators)
+    assert query.values() == query.expected(1)
+
+
+def test_a_task_that_only_the_second_run_has_rows_for_writes_nothing(query: Query) -> None:
+    query.die_between_commits(query.run(0), 0)
+    more = query.attempt(0, 2)
+    assert more.is_skipped
+    commit_all([more], 0, query.coordinators)  # the tasks of the first run have none this time
+    assert query.values() == query.expected(1)
+
+
+def test_a_batch_of_too_many_tasks_is_left_undecided(query: Query) -> None:
+    outcomes = query.run(0)
+    sink = outcomes[0].sink
+    query.coordinators.decide(sink, query.name, Decision(0, {task: Owner(task, 1) for task in range(2)}))
+    assert query.coordinators.decision(sink) is not None
+    many = Decision(0, dict.fromkeys(range(1000), Owner(4000, 1)))
+    query.coordinators.decide(sink, query.name, many)
+    assert query.coordinators.decision(sink) is None
+    commit_all(outcomes, 0, query.coordinators)
     assert query.values() == query.expected(1)
 
 
@@ -110,15 +146,15 @@ def test_an_attempt_that_was_followed_by_another_cannot_be_committed(query: Quer
     first, second = query.run(0), query.run(0)
     with pytest.raises(BrokerError):
         commit_all(first, 0, query.coordinators)
-    abort_all(first, query.coordinators)
+    abort_all(first, 0, query.coordinators)
     commit_all(second, 0, query.coordinators)
     assert query.values() == query.expected(1)
 
 
-def test_an_abort_after_half_a_commit_keeps_the_half(query: Query) -> None:
+def test_an_abort_after_half_a_commit_leaves_what_was_decided(query: Query) -> None:
     outcomes = query.run(0)
-    commit_all(outcomes[:1], 0, query.coordinators)
-    abort_all(outcomes, query.coordinators)
+    query.die_between_commits(outcomes, 0)
+    abort_all(outcomes, 0, query.coordinators)
     assert query.values() == query.expected(1)[:3]
     commit_all(query.run(0), 0, query.coordinators)
     assert query.values() == query.expected(1)
@@ -126,7 +162,7 @@ def test_an_abort_after_half_a_commit_keeps_the_half(query: Query) -> None:
 
 def test_what_was_aborted_cannot_be_committed(query: Query) -> None:
     outcomes = query.run(0)
-    abort_all(outcomes, query.coordinators)
+    abort_all(outcomes, 0, query.coordinators)
     with pytest.raises(BrokerError):
         commit_all(outcomes, 0, query.coordinators)
     assert query.values() == []

@@ -1,5 +1,7 @@
 """The table without Spark: files are staged by hand."""
 
+import errno
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -7,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from barnabas.pipelines.common.commit_log import CommitLog
+from barnabas.pipelines.common.commit_log import CommitLog, batch_name
 from barnabas.pipelines.common.table import ParquetTable
 
 
@@ -87,6 +89,36 @@ def test_a_crash_at_any_rename_leaves_all_or_nothing(
     again.recover()
     committed = [each.batch_id for each in again.committed_batches("w")]
     assert (values(again), committed) == (([9], []) if renames == 0 else ([1, 2], [0]))
+
+
+@pytest.mark.parametrize("syncs", range(7))
+def test_a_full_disk_fails_the_batch_which_is_there_once_when_it_runs_again(
+    table: ParquetTable, monkeypatch: pytest.MonkeyPatch, syncs: int
+) -> None:
+    """Syncs: two staged files, the intent, its directory, two directories of the table."""
+    left = [syncs]
+    sync = os.fsync
+
+    def failing(descriptor: int) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(descriptor)
+
+    def run() -> None:
+        table.recover()
+        if CommitLog(table.path).last_batch("w") is None:
+            stage(table, batch_name("w", 0), a=[1], b=[2])
+            table.commit_staged(batch_name("w", 0), label="one", writer="w", batch_id=0)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    if syncs < 6:
+        with pytest.raises(OSError, match="No space left"):
+            run()
+    monkeypatch.undo()
+    run()
+    assert values(table) == [1, 2]
+    assert [each.batch_id for each in table.committed_batches("w")] == [0]
 
 
 def test_recovering_twice_is_harmless(table: ParquetTable) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from kio.schema.errors import ErrorCode
 
 from barnabas.client.errors import BrokerError
+from barnabas.spark.decisions import Decision, Owner
 from barnabas.spark.exactly_once import Written
 
 PRODUCER = 4000
@@ -35,6 +36,9 @@ class FakeCluster:
         self.transactions: dict[str, Transaction] = {}
         self.groups: dict[str, dict[tuple[str, int], int]] = {}
         self.visible: list[str] = []
+        self.decisions: dict[str, Decision] = {}
+        self.commits_left: int | None = None
+        """After so many commits the caller dies."""
         self.is_caller_dead: bool = False
         """Until somebody starts it again: what a dead process wants to do on its way out does not happen."""
         self.lose_answers: set[int] = set()
@@ -90,8 +94,14 @@ class FakeCluster:
         transaction.state = "Ongoing"
         return transaction
 
-    def end(self, transactional_id: str, producer_id: int, producer_epoch: int, *, commit: bool) -> None:
+    def end(self, transactional_id: str, owner: Owner, *, commit: bool) -> None:
+        if commit and self.commits_left is not None:
+            self.commits_left -= 1
+            if self.commits_left < 0:
+                self.commits_left = None
+                self.die("between two commits")
         step = self.before()
+        producer_id, producer_epoch = owner
         assert producer_id == PRODUCER
         transaction = self.transactions[transactional_id]
         wanted = "CompleteCommit" if commit else "CompleteAbort"
@@ -105,7 +115,16 @@ class FakeCluster:
             raise BrokerError(ErrorCode.invalid_txn_state)
         self.after(step)
         if step in self.lose_answers:
-            self.end(transactional_id, producer_id, producer_epoch, commit=commit)
+            self.end(transactional_id, owner, commit=commit)
+
+    def decision(self, sink: str) -> Decision | None:
+        self.after(self.before())
+        return self.decisions.get(sink)
+
+    def decide(self, sink: str, topic: str, decision: Decision) -> None:
+        step = self.before()
+        self.decisions[sink] = decision
+        self.after(step)
 
     def next_batch(self, group: str) -> int:
         self.after(self.before())

@@ -5,7 +5,7 @@ tasks one after the other, commits, and notes the batch. A crash ends the run; t
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import strategies as st
@@ -14,6 +14,7 @@ from kio.schema.errors import ErrorCode
 from tests.unit.spark.coordinator_fake import Died, FakeCluster, FakeProducer
 
 from barnabas.client.errors import BrokerError, Unreachable
+from barnabas.spark.decisions import MOST_CHARACTERS, Decision, Owner
 from barnabas.spark.exactly_once import BatchTask, Outcome, abort_all, commit_all, write_once
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -30,25 +31,41 @@ EXPECTED = sorted(
 )
 
 
-def attempt(cluster: FakeCluster, batch: int, task: int, topic: str = "out") -> Outcome:
+def attempt(
+    cluster: FakeCluster, batch: int, task: int, topic: str = "out", rows: list[str] | None = None
+) -> Outcome:
     which = BatchTask("spark-sink", "q", batch, task)
     producer = FakeProducer(cluster, which.transactional_id, topic)
-    return write_once(which, iter(rows_of(batch, task)), producer, cluster, producer.write)
+    given = rows_of(batch, task) if rows is None else rows
+    return write_once(which, iter(given), producer, cluster, producer.write)
 
 
-def run(cluster: FakeCluster, done: int, tasks: tuple[int, ...] = TASKS) -> Iterator[int]:
+RowsOfLife = Callable[[int, int, int], list[str]]
+"""Of a batch and a task, in a life of the driver."""
+
+
+def the_same(batch: int, task: int, life: int) -> list[str]:
+    return rows_of(batch, task) if task < TASKS[batch] else []
+
+
+def others_each_time(batch: int, task: int, life: int) -> list[str]:
+    """Another number of rows, in other tasks, with other contents; sometimes none."""
+    return [f"{batch}/{task}/{life}.{row}" for row in range((batch + 2 * task + life) % 3)]
+
+
+def run(cluster: FakeCluster, done: int, rows: RowsOfLife, life: int) -> Iterator[int]:
     """Batches as Spark runs them; yields after each commit, before it has been noted."""
-    for batch in range(done, len(tasks)):
-        outcomes = [attempt(cluster, batch, task) for task in range(tasks[batch])]
+    for batch in range(done, len(TASKS)):
+        outcomes = [attempt(cluster, batch, task, rows=rows(batch, task, life)) for task in range(3)]
         commit_all(outcomes, batch, cluster)
         yield batch + 1
 
 
-def run_to_the_end(cluster: FakeCluster, lives: int = 10) -> int:
+def run_to_the_end(cluster: FakeCluster, lives: int = 10, rows: RowsOfLife = the_same) -> int:
     done = deaths = 0
-    for _ in range(lives):
+    for life in range(lives):
         try:
-            for noted in run(cluster, done):
+            for noted in run(cluster, done, rows, life):
                 step = cluster.before()  # the commit file of Spark
                 done = noted
                 cluster.after(step)
@@ -58,6 +75,13 @@ def run_to_the_end(cluster: FakeCluster, lives: int = 10) -> int:
             continue
         return deaths
     raise AssertionError("the query did not come to an end")
+
+
+def die_between_commits(cluster: FakeCluster, outcomes: list[Outcome], commits: int) -> None:
+    cluster.commits_left = commits
+    with pytest.raises(Died):
+        commit_all(outcomes, 0, cluster)
+    cluster.is_caller_dead = False
 
 
 def steps_of_a_quiet_run() -> int:
@@ -89,6 +113,58 @@ def test_a_second_crash_during_the_recovery_changes_nothing(version: int) -> Non
         cluster = FakeCluster(version, {first: "after", second: "before"})
         run_to_the_end(cluster)
         assert sorted(cluster.visible) == EXPECTED, (first, second)
+
+
+@VERSIONS
+def test_a_query_with_other_rows_each_time_has_the_rows_of_one_run_of_each_batch(version: int) -> None:
+    steps = range(1, steps_of_a_quiet_run() + 12)
+    for first, second in itertools.combinations(steps, 2):
+        cluster = FakeCluster(version, {first: "after", second: "before"})
+        run_to_the_end(cluster, rows=others_each_time)
+        for batch in range(len(TASKS)):
+            found = sorted(row for row in cluster.visible if row.startswith(f"{batch}/"))
+            runs = [
+                sorted(row for task in range(3) for row in others_each_time(batch, task, life))
+                for life in range(3)
+            ]
+            assert found in runs, (first, second, batch)
+
+
+@VERSIONS
+def test_what_was_decided_and_timed_out_is_written_again(version: int) -> None:
+    cluster = FakeCluster(version)
+    outcomes = [attempt(cluster, 0, task) for task in range(2)]
+    die_between_commits(cluster, outcomes, 1)
+    cluster.time_out("spark-sink-q-1")
+    run_to_the_end(cluster)
+    assert sorted(cluster.visible) == EXPECTED
+
+
+@VERSIONS
+def test_a_decision_that_nobody_carried_out_in_time_binds_nobody(version: int) -> None:
+    cluster = FakeCluster(version)
+    die_between_commits(cluster, [attempt(cluster, 0, task) for task in range(2)], 0)
+    for task in range(2):
+        cluster.time_out(f"spark-sink-q-{task}")
+    rows = {task: [f"of the second run/{task}"] for task in (1, 2, 3)}
+    commit_all([attempt(cluster, 0, task, rows=rows[task]) for task in rows], 0, cluster)
+    assert sorted(cluster.visible) == sorted(itertools.chain(*rows.values()))
+
+
+@VERSIONS
+def test_an_old_driver_cannot_take_a_decision_back(version: int) -> None:
+    cluster = FakeCluster(version)
+    old = [attempt(cluster, 0, task) for task in range(2)]
+    commit_all([attempt(cluster, 0, task) for task in range(2)], 0, cluster)
+    decided = cluster.decisions["spark-sink-q"]
+    with pytest.raises(BrokerError, match="decided by another driver"):
+        commit_all(old, 0, cluster)
+    assert cluster.decisions["spark-sink-q"] == decided
+    commit_all([attempt(cluster, 1, task) for task in range(2)], 1, cluster)
+    with pytest.raises(BrokerError, match="decided by another driver"):
+        commit_all(old, 0, cluster)
+    abort_all(old, 0, cluster)
+    assert cluster.decisions["spark-sink-q"].batch == 1
 
 
 @VERSIONS
@@ -131,12 +207,14 @@ def test_a_zombie_that_takes_over_after_the_commit_does_not_fail_it(version: int
 
 
 @VERSIONS
-def test_an_abort_after_half_a_commit_keeps_the_half(version: int) -> None:
+def test_an_abort_after_half_a_commit_leaves_what_was_decided(version: int) -> None:
     cluster = FakeCluster(version)
     outcomes = [attempt(cluster, 0, task) for task in range(2)]
-    commit_all(outcomes[:1], 0, cluster)
-    abort_all([*outcomes, None], cluster)
+    die_between_commits(cluster, outcomes, 1)
+    abort_all([*outcomes, None], 0, cluster)
     assert cluster.visible == rows_of(0, 0)
+    assert cluster.transactions["spark-sink-q-1"].state == "Ongoing"
+    assert attempt(cluster, 0, 1, rows=["of another run"]).is_skipped
     run_to_the_end(cluster)
     assert sorted(cluster.visible) == EXPECTED
 
@@ -145,7 +223,7 @@ def test_an_abort_after_half_a_commit_keeps_the_half(version: int) -> None:
 def test_an_abort_ends_what_no_commit_will_end(version: int) -> None:
     cluster = FakeCluster(version)
     outcome = attempt(cluster, 0, 0)
-    abort_all([None, outcome], cluster)
+    abort_all([None, outcome], 0, cluster)
     assert cluster.transactions["spark-sink-q-0"].state == "CompleteAbort"
     with pytest.raises(BrokerError):
         commit_all([outcome], 0, cluster)
@@ -154,21 +232,21 @@ def test_an_abort_ends_what_no_commit_will_end(version: int) -> None:
 
 def test_an_abort_that_nobody_answers_is_given_up_without_an_error() -> None:
     class Gone(FakeCluster):
-        def end(self, transactional_id: str, producer_id: int, producer_epoch: int, *, commit: bool) -> None:
+        def end(self, transactional_id: str, owner: Owner, *, commit: bool) -> None:
             self.before()
             raise Unreachable("no broker")
 
     cluster = Gone()
-    abort_all([Outcome(f"spark-sink-q-{task}", 1, 4000, 0) for task in range(3)], cluster)
-    assert cluster.steps == 1
+    abort_all([Outcome(f"spark-sink-q-{task}", 1, Owner(4000, 0)) for task in range(3)], 0, cluster)
+    assert cluster.steps == 2
 
 
 def test_a_transaction_that_timed_out_fails_the_commit() -> None:
     cluster = FakeCluster()
-    outcome = attempt(cluster, 0, 0)
+    outcomes = [attempt(cluster, 0, task) for task in range(2)]
     cluster.time_out("spark-sink-q-0")
     with pytest.raises(BrokerError):
-        commit_all([outcome], 0, cluster)
+        commit_all(outcomes, 0, cluster)
     run_to_the_end(cluster)
     assert sorted(cluster.visible) == EXPECTED
 
@@ -178,8 +256,9 @@ def test_a_task_without_rows_asks_for_nothing() -> None:
     task = BatchTask("spark-sink", "q", 0, 0)
     producer = FakeProducer(cluster, task.transactional_id)
     outcome = write_once(task, iter(()), producer, cluster, producer.write)
+    assert (outcome.rows, outcome.owner, cluster.steps) == (0, None, 0)
     commit_all([outcome], 0, cluster)
-    assert (outcome.rows, outcome.producer_id, cluster.steps) == (0, None, 0)
+    assert cluster.decisions == {}
 
 
 def test_a_skipped_batch_is_not_drained() -> None:
@@ -226,7 +305,7 @@ class Query(RuleBasedStateMachine):
         self.cluster = FakeCluster(version)
         self.batch = 0
         self.outcomes: dict[int, Outcome] = {}
-        self.zombies: list[tuple[int, Outcome]] = []
+        self.stalled: list[tuple[int, list[Outcome]]] = []
 
     @rule(task=st.integers(0, TASKS - 1))
     def write(self, task: int) -> None:
@@ -234,47 +313,60 @@ class Query(RuleBasedStateMachine):
 
     @rule(task=st.integers(0, TASKS - 1), back=st.integers(0, 2))
     def zombie_writes(self, task: int, back: int) -> None:
-        batch = max(self.batch - back, 0)
-        self.zombies.append((batch, attempt(self.cluster, batch, task)))
+        attempt(self.cluster, max(self.batch - back, 0), task)
 
     @rule(task=st.integers(0, TASKS - 1))
     def transaction_times_out(self, task: int) -> None:
         self.cluster.time_out(f"spark-sink-q-{task}")
 
-    @precondition(lambda self: self.zombies)
+    @precondition(lambda self: len(self.outcomes) == Query.TASKS)
+    @rule()
+    def driver_stalls(self) -> None:
+        """Another one begins the batch anew; this one has not heard of it."""
+        self.stalled.append((self.batch, self._told()))
+
+    @precondition(lambda self: self.stalled)
     @rule(commit=st.booleans())
-    def zombie_driver_ends_one(self, commit: bool) -> None:
-        batch, outcome = self.zombies.pop()
+    def stalled_driver_goes_on(self, commit: bool) -> None:
+        batch, outcomes = self.stalled.pop()
+        if commit:
+            try:
+                commit_all(outcomes, batch, self.cluster)
+            except BrokerError:
+                commit = False
         if not commit:
-            abort_all([outcome], self.cluster)
-            return
-        try:
-            commit_all([outcome], batch, self.cluster)
-        except BrokerError:
-            return
+            abort_all(outcomes, batch, self.cluster)
 
     @precondition(lambda self: len(self.outcomes) == Query.TASKS)
     @rule(how_many=st.integers(0, TASKS), is_aborted=st.booleans())
     def driver_dies_in_commit(self, how_many: int, is_aborted: bool) -> None:
-        outcomes = [self.outcomes[task] for task in sorted(self.outcomes)]
+        outcomes = self._told()
+        self.cluster.commits_left = how_many
         try:
-            commit_all(outcomes[:how_many], self.batch, self.cluster)
+            commit_all(outcomes, self.batch, self.cluster)
+        except Died:
+            self.cluster.is_caller_dead = False
         except BrokerError:
             is_aborted = True
+        self.cluster.commits_left = None
         if is_aborted:
-            abort_all(outcomes, self.cluster)
-        self.outcomes = {}
+            abort_all(outcomes, self.batch, self.cluster)
 
     @precondition(lambda self: len(self.outcomes) == Query.TASKS)
     @rule()
     def commit(self) -> None:
+        outcomes = self._told()
         try:
-            commit_all(self.outcomes.values(), self.batch, self.cluster)
+            commit_all(outcomes, self.batch, self.cluster)
         except BrokerError:
-            abort_all(self.outcomes.values(), self.cluster)
+            abort_all(outcomes, self.batch, self.cluster)
         else:
             self.batch += 1
+
+    def _told(self) -> list[Outcome]:
+        outcomes = [self.outcomes[task] for task in sorted(self.outcomes)]
         self.outcomes = {}
+        return outcomes
 
     @invariant()
     def nothing_twice(self) -> None:
@@ -292,3 +384,14 @@ class Query(RuleBasedStateMachine):
 
 
 TestQuery = Query.TestCase
+
+
+@pytest.mark.parametrize("text", ["", "{}", "1:2", "1:2:3 x", "a:b:c", "-1:2:3", "\u00b2:1:1"])
+def test_a_remark_of_somebody_else_is_no_decision(text: str) -> None:
+    assert Decision.parsed(7, text) is None
+
+
+def test_a_decision_is_read_as_it_was_written() -> None:
+    decision = Decision(7, {task: Owner(4000 + task, task % 3) for task in range(250)})
+    assert Decision.parsed(7, str(decision)) == decision
+    assert len(str(decision)) < MOST_CHARACTERS

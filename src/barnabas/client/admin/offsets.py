@@ -100,9 +100,11 @@ def _too_old(needed: int, served: int) -> BrokerError:
     )
 
 
-def end_offsets(cluster: Cluster, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-    """Raises the first error."""
-    return _all(list_offsets(cluster, dict.fromkeys(partitions, LATEST)))
+def end_offsets(
+    cluster: Cluster, partitions: Collection[TopicPartition], *, isolation: int = READ_UNCOMMITTED
+) -> dict[TopicPartition, int]:
+    """With READ_COMMITTED the last stable offsets. Raises the first error."""
+    return _all(list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation=isolation))
 
 
 def start_offsets(cluster: Cluster, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:

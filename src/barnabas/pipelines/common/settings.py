@@ -22,6 +22,10 @@ _KINDS: dict[str, type[int] | type[float]] = {"int": int, "float": float}
 S = TypeVar("S", bound="Settings")
 
 
+class BadSetting(ValueError):
+    """A setting that cannot be used; the message says which, and why."""
+
+
 def setting(default: Any, purpose: str) -> Any:
     """A field of settings, with the sentence that `--help` shows for it."""
     return dataclasses.field(default=default, metadata={"purpose": purpose})

@@ -1,6 +1,4 @@
-"""Topics of a pipeline: read one as a stream, write rows to one exactly once, create those that are missing.
-Topics of a pipeline: read one as a stream, write rows to one exactly once, create those that are missing.
-"""
+"""Topics of a pipeline: read one as a stream, write rows to one exactly once, create those missing."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

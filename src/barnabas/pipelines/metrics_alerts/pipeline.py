@@ -9,6 +9,7 @@ from barnabas.pipelines.common import topics
 from barnabas.pipelines.common.batch import Batch
 from barnabas.pipelines.common.dead_letters import dead_letters, good, topic_of
 from barnabas.pipelines.common.queries import Query, ToOutputs, ToTopic
+from barnabas.pipelines.common.refusals import plainly
 from barnabas.pipelines.common.running import Runner
 from barnabas.pipelines.common.session import open_session
 from barnabas.pipelines.common.settings import Settings, read, setting
@@ -49,6 +50,7 @@ def queries(spark: SparkSession, settings: MetricsSettings) -> list[Query]:
     ]
 
 
+@plainly(NAME)
 def main(arguments: Sequence[str] | None = None) -> int:
     settings = read(MetricsSettings, "barnabas pipeline run metrics", PURPOSE, arguments)
     names = (

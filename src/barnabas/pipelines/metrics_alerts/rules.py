@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.pipelines.common.settings import BadSetting
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -28,10 +30,10 @@ RULES: tuple[Rule, ...] = (
 
 
 def read_rules(path: str) -> tuple[Rule, ...]:
-    """The rules of a file; the table above without one. Raises ValueError."""
+    """The rules of a file; the table above without one. Raises BadSetting."""
     if not path:
         return RULES
     try:
         return tuple(Rule(**rule) for rule in json.loads(Path(path).read_text()))
     except (TypeError, ValueError, OSError) as error:
-        raise ValueError(f"{path}: not a list of rules ({error})") from error
+        raise BadSetting(f"{path}: not a list of rules ({error})") from error

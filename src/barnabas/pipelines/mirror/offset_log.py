@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, TopicPartition
 
-from barnabas.client.admin.offsets import end_offsets, start_offsets
+from barnabas.client.admin.offsets import READ_COMMITTED, end_offsets, start_offsets
 from barnabas.client.admin.topics import create_topic, list_topics
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError
@@ -60,7 +60,9 @@ class OffsetLog:
         """Take in what is new since the last time. Raises ClientError, or ConnectionError."""
         place = (self._topic, 0)
         start = max(self._position, start_offsets(cluster, [place])[place])
-        end = end_offsets(cluster, [place])[place]
+        # Not beyond what is committed: a stretch that is passed over would never be looked at again, and its
+        # offsets would be translated to those of the next one.
+        end = end_offsets(cluster, [place], isolation=READ_COMMITTED)[place]
         if start < end:
             for value in self._values(start, end):
                 self.map.add(*of_json(value))

@@ -14,10 +14,11 @@ from barnabas.client.errors import ClientError
 from barnabas.client.settings import ClientSettings
 from barnabas.pipelines.common.batch import Batch
 from barnabas.pipelines.common.queries import Query, ToOutputs
+from barnabas.pipelines.common.refusals import plainly
 from barnabas.pipelines.common.running import Runner
 from barnabas.pipelines.common.session import open_session
-from barnabas.pipelines.common.settings import Settings, read, setting
-from barnabas.pipelines.common.subscriptions import read_topics
+from barnabas.pipelines.common.settings import BadSetting, Settings, read, setting
+from barnabas.pipelines.common.subscriptions import read_topics, whole_name
 from barnabas.pipelines.mirror import copying
 from barnabas.pipelines.mirror.groups import GroupRule, translate_groups
 from barnabas.pipelines.mirror.offset_log import OffsetLog
@@ -47,8 +48,12 @@ class Mirror:
         self._log: OffsetLog = OffsetLog(settings.target, settings.offsets_topic)
 
     def prepare(self) -> None:
-        """Topics at the target, before there is a record for them. Raises ClientError."""
+        """Topics at the target, before there is a record for them. Raises ClientError and BadSetting."""
         with self._source() as source, self._target() as target:
+            if not self._settings.prefix and source.cluster_id == target.cluster_id:
+                raise BadSetting(
+                    "the target is the source itself: its topics would be copied into themselves"
+                )
             self._log.ensure(target)
             self._follow(source, target)
 
@@ -86,7 +91,8 @@ class Mirror:
         if settings.topics:
             wanted = names & set(settings.topics.split(","))
         else:
-            wanted = {name for name in names if re.fullmatch(settings.topics_pattern, name)}
+            pattern = whole_name(settings.topics_pattern)
+            wanted = {name for name in names if pattern.search(name)}
         for sentence in follow(source, target, wanted, settings.prefix):
             sys.stderr.write(f"{sentence}\n")
 
@@ -138,14 +144,15 @@ def run(spark: SparkSession, settings: MirrorSettings) -> int:
         return Runner(settings).run(queries(spark, settings, mirror))
 
 
+@plainly(NAME)
 def main(arguments: Sequence[str] | None = None) -> int:
     settings = read(MirrorSettings, "barnabas pipeline run mirror", PURPOSE, arguments)
     if not settings.target or bool(settings.topics) == bool(settings.topics_pattern):
-        sys.stderr.write("mirror: say where to (--target) and what (--topics or --topics-pattern)\n")
-        return 2
+        raise BadSetting("say where to (--target) and what (--topics or --topics-pattern)")
+    whole_name(settings.topics_pattern)
     try:
         re.compile(settings.groups)
-        return run(open_session(settings, f"barnabas-{NAME}"), settings)
-    except (ClientError, re.error) as error:
-        sys.stderr.write(f"mirror: {error}\n")
-        return 1
+    except re.error as error:
+        raise BadSetting(f"--groups {settings.groups}: {error}") from None
+    Mirror(settings).prepare()  # what is wrong with the clusters is told before Spark takes its time
+    return run(open_session(settings, f"barnabas-{NAME}"), settings)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from barnabas.pipelines.common.commit_log import Commit
+from barnabas.pipelines.common.settings import BadSetting
 from barnabas.pipelines.common.table import ParquetTable
 from barnabas.pipelines.common.topics import FORMAT
 from barnabas.pipelines.offline_load.loading import BACKFILL, arrange, count, plan, remarks
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
 
 
-class BadRange(ValueError):
+class BadRange(BadSetting):
     """A place that is neither an offset nor a time."""
 
 

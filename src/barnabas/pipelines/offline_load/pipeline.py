@@ -10,12 +10,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from barnabas.pipelines.common.queries import Query, ToOutputs
+from barnabas.pipelines.common.refusals import plainly
 from barnabas.pipelines.common.running import Runner
 from barnabas.pipelines.common.session import open_session
-from barnabas.pipelines.common.settings import Settings, read, setting
-from barnabas.pipelines.common.subscriptions import read_topics
+from barnabas.pipelines.common.settings import BadSetting, Settings, read, setting
+from barnabas.pipelines.common.subscriptions import read_topics, whole_name
 from barnabas.pipelines.common.table import ParquetTable
-from barnabas.pipelines.offline_load.backfilling import BadRange, backfill, resolve
+from barnabas.pipelines.offline_load.backfilling import backfill, resolve
 from barnabas.pipelines.offline_load.compaction import compact
 from barnabas.pipelines.offline_load.loading import load
 from barnabas.pipelines.offline_load.rows import table_rows
@@ -28,7 +29,9 @@ _MB = 1 << 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSettings(Settings):
     topics: str = setting("", "Topics to load, with commas.")
-    topics_pattern: str = setting("", "Or a pattern (Java's regular expressions); new topics are found too.")
+    topics_pattern: str = setting(
+        "", "Or a pattern of whole names (regular expression); finds new topics too."
+    )
     continuous: bool = setting(False, "Go on for ever, instead of ending with the data.")
     target_file_mb: int = setting(128, "About how large files shall be.")
     query: str = setting(NAME, "The name of the query: one checkpoint each, for loads beside each other.")
@@ -56,6 +59,7 @@ def queries(spark: SparkSession, settings: LoadSettings) -> list[Query]:
     return [Query(settings.query, table_rows(records), ToOutputs(lambda batch: load(batch, target)))]
 
 
+@plainly(NAME)
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["compact"]:
@@ -69,7 +73,8 @@ def _load(words: list[str]) -> int:
     purpose = f"{PURPOSE} Also: compact, backfill (each with --help)."
     given = read(LoadSettings, "barnabas pipeline run offline-load", purpose, words)
     if bool(given.topics) == bool(given.topics_pattern):
-        return _refuse("say which topics: --topics or --topics-pattern")
+        raise BadSetting("say which topics: --topics or --topics-pattern")
+    whole_name(given.topics_pattern)
     settings = dataclasses.replace(given, available_now=not given.continuous)
     spark = open_session(settings, f"barnabas-{NAME}")
     return Runner(settings).run(queries(spark, settings))
@@ -92,7 +97,6 @@ def _compact(words: list[str]) -> int:
 
 def _backfill(words: list[str]) -> int:
     from barnabas.client.cluster import Cluster
-    from barnabas.client.errors import ClientError
     from barnabas.client.settings import ClientSettings
 
     # argparse names what it parses by the flag, and `from` is a word of Python.
@@ -100,13 +104,10 @@ def _backfill(words: list[str]) -> int:
     purpose = "Load a range of offsets or times: --from and --to, each an offset or a time."
     settings = read(BackfillSettings, "barnabas pipeline run offline-load backfill", purpose, named)
     if not settings.topic:
-        return _refuse("say which topic: --topic")
+        raise BadSetting("say which topic: --topic")
     only = settings.partition if settings.partition >= 0 else None
-    try:
-        with Cluster(ClientSettings.of(settings.bootstrap_server)) as cluster:
-            ranges = resolve(cluster, settings.topic, settings.begin, settings.end, only)
-    except (BadRange, ClientError) as error:
-        return _refuse(str(error))
+    with Cluster(ClientSettings.of(settings.bootstrap_server)) as cluster:
+        ranges = resolve(cluster, settings.topic, settings.begin, settings.end, only)
     spark = open_session(settings, f"barnabas-{NAME}-backfill")
     table, target = ParquetTable(settings.table(settings.topic)), settings.target_file_mb * _MB
     commit = backfill(spark, settings.bootstrap_server, settings.topic, ranges, table, target)
@@ -127,8 +128,3 @@ def tables_of(warehouse: Path, names: str) -> list[ParquetTable]:
 def _apart(words: list[str]) -> list[str]:
     """`--from=5` as two words."""
     return [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
-
-
-def _refuse(reason: str) -> int:
-    sys.stderr.write(f"{NAME}: {reason}\n")
-    return 2

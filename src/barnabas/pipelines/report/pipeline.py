@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.pipelines.common.refusals import plainly
 from barnabas.pipelines.common.settings import Settings, read, setting
 from barnabas.pipelines.common.table import ParquetTable
 from barnabas.pipelines.report import declarative
@@ -25,9 +26,17 @@ class ReportSettings(Settings):
     bucket: int = setting(0, "Seconds of a point in time [as the span of the tables asks for].")
 
 
+@plainly(NAME)
 def main(arguments: Sequence[str] | None = None) -> int:
     settings = read(ReportSettings, "barnabas pipeline run report", PURPOSE, arguments)
-    return run(settings)
+    status = run(settings)
+    if status == 0:
+        sys.stdout.write(f"{output_of(settings).absolute()}\n")
+    return status
+
+
+def output_of(settings: ReportSettings) -> Path:
+    return Path(settings.output) if settings.output else Path(settings.warehouse) / "report.html"
 
 
 def run(settings: ReportSettings) -> int:
@@ -51,10 +60,8 @@ def run(settings: ReportSettings) -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     figures = read_figures(project.views, bucket)
-    output = Path(settings.output) if settings.output else warehouse / "report.html"
-    output.write_text(page(figures, settings.heading), encoding="utf-8")
+    output_of(settings).write_text(page(figures, settings.heading), encoding="utf-8")
     sys.stderr.write(f"Made in {time.monotonic() - begin:.0f} s\n")
-    sys.stdout.write(f"{output.absolute()}\n")
     return 0
 
 

@@ -1,7 +1,7 @@
 """Which partitions a query reads: `assign`, `subscribe` or `subscribePattern`, against what a cluster has.
 
-Internal topics are never read, as with Spark's connector. A pattern is found anywhere in the name (Java's
-`find`), and is written in Python's syntax: the two agree except for Java's `\\p{...}` and `\\Q...\\E`.
+Internal topics are never read, as with Spark's connector. A pattern is Java's (`java_pattern`), and is found
+anywhere in the name (Java's `find`).
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barnabas.spark.planning import TopicPartition
+from barnabas.spark.planning.java_pattern import Untranslatable, python_pattern
 from barnabas.spark.planning.option_values import BadOption, assigned_partitions
 
 STRATEGIES = ("subscribe", "subscribepattern", "assign")
@@ -48,7 +49,7 @@ class Subscription:
 
     def _wants(self, name: str) -> bool:
         if self.pattern is not None:
-            return re.search(self.pattern, name) is not None
+            return python_pattern(self.pattern).search(name) is not None
         return name in self.topics or any(name == topic for topic, _ in self.assigned)
 
     def __str__(self) -> str:
@@ -102,7 +103,7 @@ def _patterned(text: str) -> Subscription:
             f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{text}'"
         )
     try:
-        re.compile(pattern)
-    except re.error as error:
+        python_pattern(pattern)
+    except (re.error, Untranslatable) as error:
         raise BadOption(f"subscribePattern '{pattern}' is no regular expression: {error}") from None
     return Subscription(pattern=pattern)

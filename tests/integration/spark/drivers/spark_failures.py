@@ -2,7 +2,8 @@
 
 _SAID = (
     "Python worker failed to connect back",  # ten seconds to start, which a busy machine may need
-    "java.io.OptionalDataException",  # two queries that send off their tasks at the same time
+    # A query that starts puts its environment into a map that the tasks of another one are just pickled with.
+    "java.io.OptionalDataException",
 )
 MOST_STARTS = 6
 

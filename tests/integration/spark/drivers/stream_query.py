@@ -28,8 +28,6 @@ def session(master: str) -> SparkSession:
         "spark.sql.shuffle.partitions": "2",
         "spark.log.level": "ERROR",
         "spark.driver.memory": "512m",
-        # A short life: compiling well does not pay.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
     }
     builder = SparkSession.builder.master(master)
