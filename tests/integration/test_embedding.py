@@ -1,6 +1,7 @@
 """`barnabas.testing.Broker` and the fixtures with the real broker, as a user's suite has them."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -28,7 +29,7 @@ def _produce(broker: Broker, topic: str, *values: bytes) -> None:
 def _consume(broker: Broker, topic: str, count: int) -> list[bytes]:
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-    # librdkafka wants a group id even for `assign`; there is no coordinator yet to commit to.
+    # librdkafka wants a group id even for `assign`.
     settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "unused"}
     consumer = Consumer({**settings, "enable.auto.commit": False})
     try:
@@ -50,6 +51,30 @@ def test_clients_produce_and_consume(broker: Broker) -> None:
     assert broker.topics() == {"orders"}
     _produce(broker, "greetings", b"hello")
     assert _consume(broker, "greetings", 1) == [b"hello"]
+
+
+def test_old_records_stay_unless_retention_is_asked_for() -> None:
+    from confluent_kafka import Consumer, Producer, TopicPartition
+
+    often = {"log.retention.check.interval.ms": 20, "log.initial.task.delay.ms": 0}
+    with Broker(config=often) as broker:
+        broker.create_topic("kept")
+        broker.create_topic("for-an-hour", config={"retention.ms": 3_600_000})
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for topic in ("kept", "for-an-hour"):
+            producer.produce(topic, b"old", timestamp=1_600_000_000_000)
+        assert producer.flush(20) == 0
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "unused"})
+        end = time.monotonic() + 20
+        while consumer.get_watermark_offsets(TopicPartition("for-an-hour", 0))[0] == 0:
+            assert time.monotonic() < end, "retention did not come"
+        # One pass looks at every log: the second one that is seen to be over has looked at both.
+        producer.produce("for-an-hour", b"old", timestamp=1_600_000_000_000)
+        assert producer.flush(20) == 0
+        while consumer.get_watermark_offsets(TopicPartition("for-an-hour", 0))[0] == 1:
+            assert time.monotonic() < end, "retention did not come again"
+        assert consumer.get_watermark_offsets(TopicPartition("kept", 0)) == (0, 1)
+        consumer.close()
 
 
 def test_topic_can_be_deleted(broker: Broker) -> None:

@@ -69,6 +69,10 @@ class Progress:
     def is_over(self) -> bool:
         return not any(row.state == MOVING for row in self.rows)
 
+    @property
+    def is_reached(self) -> bool:
+        return all(row.state == DONE for row in self.rows)
+
 
 def ongoing_progress(cluster: "Cluster") -> Progress:
     """Of everything that moves between brokers."""

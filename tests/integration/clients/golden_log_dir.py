@@ -18,6 +18,6 @@ def adopt(directory: Path) -> Broker:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "codecs: 5 partitions" in done.stdout
-    # The records are from 2023: the usual week would be over, for offsets as well.
-    kept = {"log.retention.ms": -1, "offsets.retention.minutes": 2**31 - 1}
+    # The offsets are from 2023: their usual week would be over.
+    kept = {"offsets.retention.minutes": 2**31 - 1}
     return Broker(process=True, directory=directory, config=kept)

@@ -221,12 +221,12 @@ def test_offset_for_leader_epoch(client: RawClient, kafka_topic: str, version: i
 @versions(32)
 def test_describe_configs(client: RawClient, kafka_topic: str, version: int) -> None:
     resources = [
-        {"resource_type": _TOPIC, "resource_name": kafka_topic, "configuration_keys": ["retention.ms"]}
+        {"resource_type": _TOPIC, "resource_name": kafka_topic, "configuration_keys": ["segment.ms"]}
     ]
     answer = client.call("describe_configs", version, resources=resources, include_synonyms=True)
     (result,) = answer.results
     (config,) = result.configs
-    assert (result.error_code, config.name, config.value) == (0, "retention.ms", "604800000")
+    assert (result.error_code, config.name, config.value) == (0, "segment.ms", "604800000")
 
 
 def test_configurations_come_with_type_documentation_and_synonyms(

@@ -49,7 +49,7 @@ class Sent:
 @contextmanager
 def told_events() -> Iterator[Sent]:
     """A broker of its own, with the same events each time."""
-    with Broker(process=True, config={"log.retention.ms": -1}) as broker:
+    with Broker(process=True) as broker:
         for kind in Kind:
             broker.create_topic(kind.value, partitions=PARTITIONS)
         run = Run(PLAN)

@@ -119,7 +119,7 @@ def test_a_driver_killed_at_a_point_of_a_batch_loses_and_doubles_nothing(
 def test_a_broker_killed_while_a_pipeline_runs_loses_and_doubles_nothing(
     pipelines_spark: "SparkSession", tmp_path: Path
 ) -> None:
-    with Broker(process=True, config={"log.retention.ms": -1}) as broker:
+    with Broker(process=True) as broker:
         for kind in Kind:
             broker.create_topic(kind.value, partitions=2)
         run = Run(Plan(seed=5, start_ms=1_767_225_600_000, span=3600, rate=4))

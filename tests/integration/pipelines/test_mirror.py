@@ -41,8 +41,7 @@ class Pair(NamedTuple):
 
 @contextmanager
 def two_clusters() -> Iterator[Pair]:
-    config = {"log.retention.ms": -1}
-    with Broker(process=True, config=config) as source, Broker(process=True, config=config) as target:
+    with Broker(process=True) as source, Broker(process=True) as target:
         source.create_topic(
             "orders", 3, {"max.message.bytes": 2_000_000, "message.timestamp.type": "CreateTime"}
         )

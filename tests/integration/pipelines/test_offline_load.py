@@ -30,7 +30,7 @@ COUNT = 300
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker(process=True, config={"log.retention.ms": -1}) as broker:  # records may be of any year
+    with Broker(process=True) as broker:
         broker.create_topic("orders", partitions=2)
         broker.create_topic("empty")
         produce(broker.bootstrap_servers, "orders", range(COUNT))

@@ -77,7 +77,6 @@ def kafka_broker_session() -> Iterator[Broker]:
     quick = {
         "log.cleaner.backoff.ms": 100,
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 100,
-        "log.retention.ms": -1,  # records may be from any year
     }
     with Broker(process=True, config=quick) as broker:
         yield broker

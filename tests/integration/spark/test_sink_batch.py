@@ -61,7 +61,7 @@ def test_keys_go_where_librdkafka_and_java_send_them_in_their_order(
             assert [each for each in mine if each in task] == sorted(each for each in mine if each in task)
 
 
-@pytest.mark.kafka_topic(partitions=3, config={"retention.ms": -1})
+@pytest.mark.kafka_topic(partitions=3)
 def test_every_column_arrives_and_can_be_read_back(
     spark: "SparkSession", queries: Queries, kafka_broker: Broker, kafka_topic: str
 ) -> None:
@@ -92,7 +92,7 @@ def test_the_topic_column_and_milliseconds(spark: "SparkSession", kafka_broker: 
     rows = spark.createDataFrame(
         [("a", "1", 1000), ("b", "2", None), ("a", "3", 3000)], "topic string, value string, timestamp long"
     )
-    kafka_broker.create_topic("a", config={"retention.ms": -1})
+    kafka_broker.create_topic("a")
     save(rows, kafka_broker)  # topic b comes to be by being written to
     servers = kafka_broker.bootstrap_servers
     # Two tasks: in either order.

@@ -181,7 +181,8 @@ def _follow(view: View, look: "Callable[[], Progress]", every: float) -> "Progre
 
     with suppress(_Over):
         view.live(frame, every=every)
-    return seen
+    # A broker reads what it reports in two steps: the end of a move may show as no move at all, once.
+    return seen if seen.is_reached else look()
 
 
 @reassign.command()

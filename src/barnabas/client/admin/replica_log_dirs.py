@@ -1,7 +1,9 @@
 """In which log directory of a broker a replica is: AlterReplicaLogDirs, DescribeLogDirs (KIP-113).
 
 Each broker is asked about its own replicas. While a replica moves between directories there are two copies:
-the current one and the future one, which takes its place when it has caught up.
+the current one and the future one, which takes its place when it has caught up. For a moment then Apache
+Kafka reports both as current (`LogManager.replaceCurrentWithFutureLog` renames before it forgets): the move
+is not over.
 """
 
 import time
@@ -94,7 +96,7 @@ def describe_replica_log_dirs(cluster: Cluster, replicas: Iterable[Replica]) -> 
             for each in directory.partitions:  # none where the directory is offline
                 replica = Replica(each.topic, each.partition, broker)
                 known = found.get(replica, ReplicaLogDir())
-                if each.is_future:
+                if each.is_future or known.current is not None:
                     found[replica] = replace(known, future=directory.path, future_size=each.size)
                 else:
                     found[replica] = replace(

@@ -67,6 +67,14 @@ def test_states_of_moves_between_directories() -> None:
     assert move_states(cluster, {A2: "/y"})[A2] == MoveState(MoveKind.CANCELLED, "/y", "/x")
 
 
+def test_two_current_copies_are_a_move_that_is_not_over() -> None:
+    both = [{"log_dir": path, "topics": [_copy("a", 100)]} for path in ("/x", "/y")]
+    for _ in range(2):
+        cluster = FakeCluster(BROKERS, {"describe_log_dirs": lambda to, fields: {"results": both}})
+        assert move_states(cluster, {A1: "/y"})[A1].kind is MoveKind.ACTIVE
+        both.reverse()
+
+
 class _Moves:
     """Answers AlterReplicaLogDirs with one code after another, for each replica."""
 
