@@ -45,6 +45,8 @@ def test_a_pattern_is_for_whole_names() -> None:
     assert whole_name("a|shop.*").search("shops")
     assert not whole_name("a|shop.*").search("workshops")
     assert not whole_name("a|shop.*").search("ab")
+    assert whole_name("(?i)A|SHOP.*").search("shops")
+    assert not whole_name("(?i)A|SHOP.*").search("workshops")
 
 
 @pytest.mark.parametrize("pattern", ["[", "(", "[a&&b]", "x)(y"])

@@ -22,6 +22,13 @@ from barnabas.spark.planning.java_pattern import Untranslatable, python_pattern
         (r"\[x\]", "[x]", "x"),
         (r"^a++b$", "aab", "aa"),
         ("(?i)ORDERS", "orders", "order"),
+        ("^a(?i)b$", "aB", "AB"),
+        ("^a(?i)b|c$", "xC", "Ab"),
+        ("^(a(?i)b|c)d$", "Cd", "aBD"),
+        ("^(?i)a(?-i)b$", "Ab", "AB"),
+        ("^(?iu)a(?<word>(?d-s)b)c$", "ABC", "ABd"),
+        ("^[(?i)]+$", "(i)", "I"),
+        (r"^\Q(?i)\Ea$", "(?i)a", "(?i)A"),
     ],
 )
 def test_a_pattern_means_what_java_means(java: str, found: str, not_found: str) -> None:
@@ -36,7 +43,7 @@ def test_what_python_cannot_say_is_refused(java: str) -> None:
         python_pattern(java)
 
 
-@pytest.mark.parametrize("java", ["[", "(", "*", "(?<1>a)"])
+@pytest.mark.parametrize("java", ["[", "(", ")", "*", "(?<1>a)", "a)(?i)(b", "(?z)a", "(?i"])
 def test_what_nobody_can_read_is_an_error(java: str) -> None:
     with pytest.raises(re.error):
         python_pattern(java)
