@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.integration.spark.conftest import spark
+from tests.integration.spark.drivers.spark_failures import is_sparks_own
 
 from barnabas.pipelines.generator import Plan, Run, Truth
 from barnabas.pipelines.generator.plan import Kind
@@ -22,6 +23,29 @@ PLAN = Plan(seed=11, start_ms=START, span=5400, rate=2, malformed=0.02)
 PARTITIONS = 2
 
 __all__ = ["spark"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _only_sparks_own_failures(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Pipelines start failed queries again, as they should: a fault of theirs that heals must not go by
+    unseen. What a file makes fail on purpose is in its `MEANT_TO_FAIL`.
+    """
+    from barnabas.pipelines.common import running
+
+    meant: str | None = getattr(request.module, "MEANT_TO_FAIL", None)
+    reason_of = running._reason
+    foreign: list[str] = []
+
+    def noted(error: Exception) -> str:
+        text = str(error)
+        if not is_sparks_own(text) and (meant is None or meant not in text):
+            foreign.append(text)
+        return reason_of(error)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "_reason", noted)
+        yield
+    assert foreign == []
 
 
 @pytest.fixture(scope="session")

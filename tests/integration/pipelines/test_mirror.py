@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.needs("pyspark", "java")
 
 DRIVER = Path(__file__).parent / "drivers" / "dying_mirror.py"
+MEANT_TO_FAIL = "fails after its copy"
 START = 1_767_225_600_000
 COUNT = 200
 GROUP = {0: 3, 1: 40, 2: 10_000}
@@ -124,7 +125,7 @@ def mirrored(pipelines_spark: "SparkSession", pair: Pair, tmp_path_factory: pyte
     def failing(self: object, spark: object, stretches: object, application: str, batch: int) -> None:
         if batch not in failed:
             failed.add(batch)
-            raise RuntimeError(f"batch {batch} fails after its copy")
+            raise RuntimeError(f"batch {batch} {MEANT_TO_FAIL}")
         append(self, spark, stretches, application, batch)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:

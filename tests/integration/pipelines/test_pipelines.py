@@ -21,7 +21,7 @@ WATERMARK = pd.Timedelta(minutes=10)
 GAP = pd.Timedelta(minutes=30)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ran(pipelines_spark: "SparkSession", sent: Sent, warehouse: Path) -> Sent:
     """All three pipelines to the end of the data, one query after the other: a test machine is small."""
     from barnabas.pipelines.activity_tracking import pipeline as activity

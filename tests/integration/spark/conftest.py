@@ -8,7 +8,7 @@ import functools
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from benchmarks.spark_connector import ConnectorUnavailable, fetch_connector
@@ -42,6 +42,7 @@ _SESSION: Mapping[str, str] = {
 def spark(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator["SparkSession"]:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = worker_python()
@@ -55,6 +56,11 @@ def spark(
     session = builder.getOrCreate()
     yield session
     session.stop()
+    # Spark keeps its JVM for another session, and Python warns at its end of what it never closed.
+    gateway: Any = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
 
 
 @functools.cache
