@@ -40,5 +40,8 @@ class Decision:
             numbers = word.split(":")
             if len(numbers) != 3 or not all(each.isdecimal() for each in numbers):
                 return None
-            owners[int(numbers[0])] = Owner(int(numbers[1]), int(numbers[2]))
+            task, producer_id, epoch = map(int, numbers)
+            if producer_id >= 1 << 63 or epoch >= 1 << 15:
+                return None
+            owners[task] = Owner(producer_id, epoch)
         return cls(batch, owners) if owners else None

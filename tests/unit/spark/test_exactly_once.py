@@ -386,7 +386,10 @@ class Query(RuleBasedStateMachine):
 TestQuery = Query.TestCase
 
 
-@pytest.mark.parametrize("text", ["", "{}", "1:2", "1:2:3 x", "a:b:c", "-1:2:3", "\u00b2:1:1"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "1:2", "1:2:3 x", "a:b:c", "-1:2:3", "\u00b2:1:1", "1:9223372036854775808:3", "1:2:32768"],
+)
 def test_a_remark_of_somebody_else_is_no_decision(text: str) -> None:
     assert Decision.parsed(7, text) is None
 
