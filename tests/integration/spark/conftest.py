@@ -8,7 +8,7 @@ import functools
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.spark_connector import ConnectorUnavailable, fetch_connector
@@ -42,7 +42,6 @@ _SESSION: Mapping[str, str] = {
 def spark(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator["SparkSession"]:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = worker_python()
@@ -56,11 +55,6 @@ def spark(
     session = builder.getOrCreate()
     yield session
     session.stop()
-    # Spark keeps its JVM for another session, and Python warns at its end of what it never closed.
-    gateway: Any = SparkContext._gateway
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(60)
 
 
 @functools.cache
