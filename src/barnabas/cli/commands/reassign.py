@@ -182,7 +182,7 @@ def _follow(view: View, look: "Callable[[], Progress]", every: float) -> "Progre
     with suppress(_Over):
         view.live(frame, every=every)
     # A broker reads what it reports in two steps: the end of a move may show as no move at all, once.
-    return seen if seen.is_reached else look()
+    return look() if seen.is_over and not seen.is_reached else seen
 
 
 @reassign.command()

@@ -8,6 +8,7 @@ from tests.fakes.reassigning_cluster import ReassigningCluster
 
 from barnabas.cli import front
 from barnabas.cli.main import main
+from barnabas.cli.reassignment_progress import DONE, MOVING, OTHER, MoveRow, Progress
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -94,6 +95,27 @@ def test_status_follows_to_the_end_and_removes_throttles(
     assert pauses == [7.0, 7.0]
     assert cluster.altered() != []
     assert all(value is None for _, _, value in cluster.altered())
+
+
+@pytest.mark.parametrize(
+    ("looks", "end"),
+    [([MOVING, MOVING, OTHER, DONE], DONE), ([MOVING, MOVING, OTHER, OTHER], OTHER)],
+    ids=["a glimpse", "given up"],
+)
+def test_status_looks_twice_before_a_move_has_come_to_another_end(
+    run: Run, plan: Callable[..., str], monkeypatch: pytest.MonkeyPatch, looks: list[str], end: str
+) -> None:
+    left = iter(looks)
+
+    def look(*_: object) -> Progress:
+        return Progress((MoveRow(("a", 0), (1,), (2,), next(left)),), is_cluster_quiet=True)
+
+    monkeypatch.setattr("barnabas.cli.reassignment_progress.plan_progress", look)
+    monkeypatch.setattr("barnabas.cli.view._pause", lambda seconds: None)
+    code, out, _ = run("status", plan("a", 0, 2), "--follow", "--json")
+    assert code == 0
+    assert [each["state"] for each in json.loads(out.splitlines()[-1])] == [end]
+    assert list(left) == []
 
 
 def test_status_of_what_still_moves_leaves_throttles(
