@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.broker_config import BrokerConfig
@@ -18,6 +19,7 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.config.topic_config import resolve_log_config
 from barnabas.base.errors import StorageError
 from barnabas.base.filesystem import FileSystem
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.cleaner import LogCleaner
 from barnabas.broker.group_host import GroupHost
 from barnabas.broker.housekeeping import Housekeeping
@@ -32,6 +34,7 @@ from barnabas.controller.producer_ids import ProducerIds
 from barnabas.controller.topics import TopicAdmin
 from barnabas.handlers.context import Context
 from barnabas.handlers.dispatch import Dispatcher
+from barnabas.handlers.held_request import note_frame
 from barnabas.metadata.cluster import ClusterChange, ClusterMetadata
 from barnabas.metadata.sqlite_store import SqliteStore
 from barnabas.metadata.store import StoreError
@@ -53,12 +56,19 @@ class Broker:
     """Lives on the event loop that calls `start`. Attributes set there exist from then on."""
 
     def __init__(
-        self, config: BrokerConfig, *, clock: Clock | None = None, fs: FileSystem | None = None
+        self,
+        config: BrokerConfig,
+        *,
+        clock: Clock | None = None,
+        fs: FileSystem | None = None,
+        holds: LoopHolds | None = None,
     ) -> None:
         self.config: BrokerConfig = config
         self.failure: StorageError | None = None
         """Why the broker cannot go on, once `failed` is set."""
         self.failed: asyncio.Event = asyncio.Event()
+        self.holds: LoopHolds = holds or LoopHolds()
+        """Requests and jobs that held the event loop longer than allowed."""
         self._clock: Clock = clock or SystemClock()
         self._fs: FileSystem = fs or FileSystem()
         self._ports: dict[str, int] = {}
@@ -102,7 +112,9 @@ class Broker:
 
     def _bind(self) -> None:
         """First of all: a port that is taken stops the start before any file is touched."""
-        self._server: Server = Server(_socket_options(self.config), self._on_frame)
+        self._server: Server = Server(
+            _socket_options(self.config), self._on_frame, self.holds, partial(note_frame, self.holds)
+        )
         self._undo.append(self._stop_server)
         for listener in self.config.listeners:
             self._ports[listener.name] = self._server.bind(listener.name, listener.host, listener.port)
@@ -113,7 +125,7 @@ class Broker:
         )
         self._store_thread: StoreThread = StoreThread()
         self._unlinker: Unlinker = Unlinker(self._loop, self._executor)
-        self._flusher: Flusher = Flusher(self._loop, self._executor)
+        self._flusher: Flusher = Flusher(self._loop, self._executor, self.holds)
         self._undo.append(self._stop_threads)
 
     async def _open_store(self) -> None:
@@ -146,7 +158,11 @@ class Broker:
 
     def _build_handlers(self) -> None:
         self._partitions: Partitions = Partitions(
-            self.config.broker_id, self._logs, self._flusher, self._log_config_of, self._loop.call_soon
+            self.config.broker_id,
+            self._logs,
+            self._flusher,
+            self._log_config_of,
+            self.holds.named("log creation and deletion", self._loop.call_soon),
         )
         self._build_coordinators()
         self._topics: TopicAdmin = TopicAdmin(self._cluster, self.config)
@@ -165,6 +181,7 @@ class Broker:
             group_host=self._groups,
             transaction_host=self._transactions,
             executor=self._executor,
+            holds=self.holds,
         )
         self._dispatcher: Dispatcher = Dispatcher(self._context, self._loop)
         self._housekeeping: Housekeeping = Housekeeping(
@@ -176,12 +193,15 @@ class Broker:
 
     def _build_coordinators(self) -> None:
         self._producer_ids: ProducerIds = ProducerIds(self._store, self.config.broker_id)
-        self._groups: GroupHost = GroupHost(self.config, self._partitions, self._clock, self._executor)
+        self._groups: GroupHost = GroupHost(
+            self.config, self._partitions, self._clock, self._executor, self.holds
+        )
         self._transactions: TransactionHost = TransactionHost(
             self.config,
             self._partitions,
             self._clock,
             self._executor,
+            self.holds,
             self._groups.get,
             self._producer_ids,
             self._store_thread,
@@ -222,7 +242,9 @@ class Broker:
 
     def _on_change_elsewhere(self, change: ClusterChange) -> None:
         """On the store's thread, or that of its watches."""
-        self._loop.call_soon_threadsafe(self._on_change, change)
+        self._loop.call_soon_threadsafe(
+            lambda: self.holds.run("metadata change", lambda: self._on_change(change))
+        )
 
     def _on_change(self, change: ClusterChange) -> None:
         """On the loop: the cluster's metadata moved from one image to the next."""

@@ -79,7 +79,7 @@ class LogCleaner:
         await asyncio.sleep(self._backoff)
         while True:
             try:
-                started = await self._start_next()
+                started = await self._context.holds.measured("search for logs to clean", self._start_next())
             except Exception:
                 # One failed look at the logs must not end all later ones.
                 logger.exception("Looking for logs to compact failed; it is tried again")
@@ -164,9 +164,12 @@ class LogCleaner:
         plan = CleaningPlan.of(log, found, self._context.clock.now_ms(), self._resources())
         worker = self._idle.pop() if self._idle else self._hire()
         log.is_being_cleaned = True
-        task = asyncio.get_running_loop().create_task(self._clean(plan, worker))
+        task = asyncio.get_running_loop().create_task(self._measured(plan, worker))
         self._running[task] = (plan, worker)
         task.add_done_callback(self._running.pop)
+
+    async def _measured(self, plan: CleaningPlan, worker: Worker) -> None:
+        await self._context.holds.measured("log cleaning", self._clean(plan, worker))
 
     def _resources(self) -> CleanerResources:
         threads = max(1, self._context.config.log_cleaner_threads)

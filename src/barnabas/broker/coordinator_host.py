@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.metadata.image import ClusterImage
 from barnabas.replication.partitions import Partitions
 
@@ -34,13 +35,20 @@ C = TypeVar("C", bound=Hosted)
 
 class CoordinatorHost(ABC, Generic[C]):
     def __init__(
-        self, topic: str, config: BrokerConfig, partitions: Partitions, clock: Clock, executor: Executor
+        self,
+        topic: str,
+        config: BrokerConfig,
+        partitions: Partitions,
+        clock: Clock,
+        executor: Executor,
+        holds: LoopHolds,
     ) -> None:
         self._topic: str = topic
         self._config: BrokerConfig = config
         self._partitions: Partitions = partitions
         self._clock: Clock = clock
         self._executor: Executor = executor
+        self._holds: LoopHolds = holds
         self._image: ClusterImage = ClusterImage()
         self._is_started: bool = False
         self._coordinator: C | None = None

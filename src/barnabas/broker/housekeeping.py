@@ -7,7 +7,7 @@ retention only, from a thread, and a checkpoint is written only when one of its 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from barnabas.base.errors import KafkaError
@@ -23,6 +23,8 @@ logger = logging.getLogger("broker")
 _LOGS_PER_STEP = 20
 _LONGEST_PAUSE = 24 * 3600.0
 
+Job = Callable[[], Coroutine[Any, Any, None]]
+
 
 class Housekeeping:
     def __init__(
@@ -36,7 +38,7 @@ class Housekeeping:
         self._flusher: Flusher = flusher
         self._groups: CoordinatorHost[Any] = groups
         self._transactions: CoordinatorHost[Any] = transactions
-        self._periodic: Periodic = Periodic()
+        self._periodic: Periodic = Periodic(context.holds)
 
     def start(self) -> None:
         first = self._context.config.log_initial_task_delay_ms / 1000
@@ -54,7 +56,7 @@ class Housekeeping:
     async def stop(self) -> None:
         await self._periodic.stop()
 
-    def _every(self, key: str, job: Callable[[], Awaitable[None]], first_after: float | None = None) -> None:
+    def _every(self, key: str, job: Job, first_after: float | None = None) -> None:
         def interval() -> float:
             value = self._context.config.get(key)
             assert isinstance(value, int)

@@ -2,25 +2,34 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from barnabas.base.loop_holds import LoopHolds
 
 logger = logging.getLogger("broker")
 
 
 class Periodic:
-    def __init__(self) -> None:
+    def __init__(self, holds: LoopHolds | None = None) -> None:
+        self._holds: LoopHolds = holds or LoopHolds()
         self._tasks: list[asyncio.Task[None]] = []
 
     def every(
         self,
         interval: Callable[[], float],
-        job: Callable[[], Awaitable[None]],
+        job: Callable[[], Coroutine[Any, Any, None]],
         *,
         name: str,
         first_after: float | None = None,
     ) -> None:
         """Run `job` again and again; the interval (seconds) is asked for each time, as it may change."""
-        self._tasks.append(asyncio.get_running_loop().create_task(_repeat(interval, job, name, first_after)))
+
+        async def measured() -> None:
+            await self._holds.measured(f"job {name}", job())
+
+        loop = asyncio.get_running_loop()
+        self._tasks.append(loop.create_task(_repeat(interval, measured, name, first_after)))
 
     async def stop(self) -> None:
         for task in self._tasks:

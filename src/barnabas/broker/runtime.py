@@ -10,12 +10,18 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.broker import Broker
 
 logger = logging.getLogger("broker")
 
 
-def serve(config: BrokerConfig, *, on_ready: Callable[[Broker], None] = lambda _: None) -> None:
+def serve(
+    config: BrokerConfig,
+    *,
+    on_ready: Callable[[Broker], None] = lambda _: None,
+    holds: LoopHolds | None = None,
+) -> None:
     """Run a broker until SIGINT or SIGTERM; raises what keeps it from starting, or from going on.
 
     A second SIGINT does not wait for the clean stop: what it leaves behind is recovered at the next start.
@@ -26,7 +32,7 @@ def serve(config: BrokerConfig, *, on_ready: Callable[[Broker], None] = lambda _
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         loop.add_signal_handler(signal.SIGINT, _on_interrupt, stop)
-        broker = Broker(config)
+        broker = Broker(config, holds=holds)
         try:
             await broker.start()
             if not stop.is_set():
@@ -74,8 +80,9 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 class BrokerThread:
     """A broker on an event loop in a background thread. `start` returns when it can be used."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, *, holds: LoopHolds | None = None) -> None:
         self._config: BrokerConfig = config
+        self.holds: LoopHolds = holds or LoopHolds()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -111,7 +118,7 @@ class BrokerThread:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        broker = Broker(self._config)
+        broker = Broker(self._config, holds=self.holds)
         try:
             await broker.start()
             self.broker = broker

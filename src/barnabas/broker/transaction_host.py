@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.coordinator_host import CoordinatorHost
 from barnabas.broker.store_thread import StoreThread
 from barnabas.controller.producer_ids import ProducerIds
@@ -28,11 +29,12 @@ class TransactionHost(CoordinatorHost["TransactionCoordinator"]):
         partitions: Partitions,
         clock: Clock,
         executor: Executor,
+        holds: LoopHolds,
         groups: Callable[[], "GroupCoordinator"],
         producer_ids: ProducerIds,
         store: StoreThread,
     ) -> None:
-        super().__init__(TRANSACTION_STATE, config, partitions, clock, executor)
+        super().__init__(TRANSACTION_STATE, config, partitions, clock, executor, holds)
         self._groups: Callable[[], GroupCoordinator] = groups
         self._producer_ids: ProducerIds = producer_ids
         self._store: StoreThread = store
@@ -45,15 +47,15 @@ class TransactionHost(CoordinatorHost["TransactionCoordinator"]):
 
         buffer_size = self._config.get("transaction.state.log.load.buffer.size")
         assert isinstance(buffer_size, int)
-        self._loader = Loader(self._executor, buffer_size, self._clock, TransactionSurvivors)
+        self._loader = Loader(self._executor, buffer_size, self._clock, TransactionSurvivors, self._holds)
         loop = asyncio.get_running_loop()
         return TransactionCoordinator(
             self._config,
             self._partitions,
             self._clock,
             self._loader.load,
-            loop.call_later,
-            loop.call_soon,
+            self._holds.named_later("transaction coordinator timer", loop.call_later),
+            self._holds.named("transaction coordinator writes", loop.call_soon),
             self._groups,
             self._take_producer_id,
         )

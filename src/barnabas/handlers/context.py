@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.controller.configs import ConfigAdmin
 from barnabas.controller.producer_ids import ProducerIds
 from barnabas.controller.topics import TopicAdmin
@@ -61,6 +62,8 @@ class Context:
     transaction_host: TransactionHost
     executor: Executor
     """For work that may block: cold reads, directory sizes."""
+    holds: LoopHolds = field(default_factory=LoopHolds)
+    """Who held the event loop longer than allowed."""
 
     @property
     def image(self) -> ClusterImage:
@@ -86,3 +89,5 @@ class Request(NamedTuple):
     raw: Any
     """As it came: for fields that newer versions dropped."""
     software: tuple[str, str] = ("unknown", "unknown")
+    size: int = 0
+    """Bytes of the frame it came in."""

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import InvalidRequest, KafkaError
+from barnabas.base.loop_holds import HOLD_SECONDS, LoopHolds
 from barnabas.handlers import api_versions
 from barnabas.handlers.context import Context, Request
+from barnabas.handlers.held_request import api_name, details_of
 from barnabas.handlers.registry import (
     API_VERSIONS,
     APIS,
@@ -106,6 +108,7 @@ class Dispatcher:
             connection.peer,
             body,
             raw,
+            size=len(frame),
         )
         reply = route.handler(self._context, request)
         if header.api_key == OFFSET_COMMIT:
@@ -123,16 +126,21 @@ class Dispatcher:
     ) -> Parts | Pending:
         if answer.is_done:
             return [_encoded(request, answer.result())]
-        parked = _Parked(connection, request, self._loop)
+        parked = _Parked(connection, request, self._loop, self._context.holds)
         answer.when_done(parked.on_done)
         return parked.pending
 
     def _later(self, connection: Connection, request: Request, work: Coroutine[Any, Any, Reply]) -> Pending:
         pending = Pending()
 
+        async def encoded() -> bytes:
+            return _encoded(request, await work)
+
         async def finish() -> None:
+            name = api_name(request.api_key)
             try:
-                pending.complete([_encoded(request, await work)])
+                answer = await self._context.holds.measured(name, encoded(), lambda: details_of(request))
+                pending.complete([answer])
             except Exception:
                 logger.exception("A request of %r failed in a way nobody foresaw", connection)
                 connection.close("internal error", is_fault=True)
@@ -152,12 +160,15 @@ class Dispatcher:
 class _Parked:
     """A request whose answer is given by somebody else, some time."""
 
-    __slots__ = ("_connection", "_loop", "_request", "pending")
+    __slots__ = ("_connection", "_holds", "_loop", "_request", "pending")
 
-    def __init__(self, connection: Connection, request: Request, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, connection: Connection, request: Request, loop: asyncio.AbstractEventLoop, holds: LoopHolds
+    ) -> None:
         self._connection: Connection = connection
         self._request: Request = request
         self._loop: asyncio.AbstractEventLoop = loop
+        self._holds: LoopHolds = holds
         self.pending: Pending = Pending()
 
     def on_done(self, answer: Deferred[Reply]) -> None:
@@ -166,8 +177,13 @@ class _Parked:
         self._loop.call_soon(self._finish, answer)
 
     def _finish(self, answer: Deferred[Reply]) -> None:
+        started = self._holds.clock()
         try:
-            self.pending.complete([_encoded(self._request, answer.result())])
+            encoded = _encoded(self._request, answer.result())
+            seconds = self._holds.clock() - started
+            if seconds > HOLD_SECONDS:
+                self._holds.note(api_name(self._request.api_key), seconds, details_of(self._request))
+            self.pending.complete([encoded])
         except Exception:
             logger.exception("A request of %r failed in a way nobody foresaw", self._connection)
             self._connection.close("internal error", is_fault=True)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+from barnabas.base.loop_holds import HOLD_SECONDS
 from barnabas.base.ranges import FileRange
 from barnabas.network.framing import LENGTH_SIZE, BadFrame, FrameBuffers, FrameReader
 from barnabas.network.responses import Part, Parts, Pending, ResponseQueue
@@ -153,7 +154,9 @@ class Connection:
     def _dispatch_frames(self) -> None:
         """Dispatch what is complete and allowed, keep the rest, send what is ready."""
         reader, responses = self._reader, self._responses
-        end_of_turn = self._loop.time() + TURN
+        clock = self._turn.clock
+        now = clock()
+        end_of_turn = now + TURN
         # With nobody else to serve, a client that pipelines is sent its first answer at once: it goes on
         # while the others are made, and neither waits for the other (measured: 1.6 times the rate).
         is_alone = send_first = self._turn.begin(self)
@@ -174,10 +177,9 @@ class Connection:
                     if send_first and reader.kept:
                         send_first = False
                         self._flush()
-                if self.is_closed:
-                    return  # the peer is gone: what it sent behind this is dropped with the connection
-                if self._loop.time() > end_of_turn:
-                    self._loop.call_soon(self._dispatch_backlog)
+                begun, now = now, clock()
+                if now > end_of_turn or self.is_closed:
+                    self._end_turn(frame, now - begun)
                     break
         except BadFrame as error:
             self.close(str(error), is_fault=True)
@@ -188,6 +190,13 @@ class Connection:
             self.send_answers()
         elif not self.is_closed:
             self._turn.answer_at_end(self)
+
+    def _end_turn(self, frame: memoryview, seconds: float) -> None:
+        """The turn is over, or the connection; the last request took `seconds`."""
+        if seconds > HOLD_SECONDS:
+            self._turn.on_held(self, frame, seconds)
+        if not self.is_closed:  # else: what the peer sent behind this is dropped with the connection
+            self._loop.call_soon(self._dispatch_backlog)
 
     def send_answers(self) -> None:
         """Send what is ready and in turn."""

@@ -5,9 +5,10 @@ import logging
 import socket
 from dataclasses import dataclass
 
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.network.connection import RECEIVE_BUFFER_SIZE, Connection, OnFrame, Peer
 from barnabas.network.framing import FrameBuffers
-from barnabas.network.turn import Turn
+from barnabas.network.turn import OnHeld, Turn
 
 logger = logging.getLogger("network")
 
@@ -29,13 +30,13 @@ class SocketOptions:
 class Server:
     """All listeners of one broker, on one event loop."""
 
-    def __init__(self, options: SocketOptions, on_frame: OnFrame) -> None:
+    def __init__(self, options: SocketOptions, on_frame: OnFrame, holds: LoopHolds, on_held: OnHeld) -> None:
         self._options: SocketOptions = options
         self._on_frame: OnFrame = on_frame
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._receive_buffer: memoryview = memoryview(bytearray(RECEIVE_BUFFER_SIZE))
         self._frame_buffers: FrameBuffers = FrameBuffers()
-        self._turn: Turn = Turn(self._loop)
+        self._turn: Turn = Turn(self._loop, holds, on_held)
         self._listening: dict[socket.socket, str] = {}
         self._idle_sweep: asyncio.TimerHandle | None = None
         self.connections: set[Connection] = set()

@@ -7,16 +7,31 @@ with 50 connections and a request in flight on each: 1.4 times the rate).
 """
 
 from asyncio import AbstractEventLoop
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from barnabas.base.loop_holds import LoopHolds
 
 
 class Answering(Protocol):
     def send_answers(self) -> None: ...
 
 
+OnHeld = Callable[[Any, memoryview, float], None]
+"""Called with a connection, its request and how many seconds it held the event loop: longer than allowed."""
+
+
+def _not_reported(connection: Any, frame: memoryview, seconds: float) -> None:
+    """Nobody is interested."""
+
+
 class Turn:
-    def __init__(self, loop: AbstractEventLoop) -> None:
+    def __init__(
+        self, loop: AbstractEventLoop, holds: LoopHolds | None = None, on_held: OnHeld = _not_reported
+    ) -> None:
         self._loop: AbstractEventLoop = loop
+        self.clock: Callable[[], float] = (holds or LoopHolds()).clock
+        self.on_held: OnHeld = on_held
         self._last: Answering | None = None
         self._answering: list[Answering] = []
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from barnabas.base.errors import KafkaError
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.storage.flush_plan import FlushPlan
 from barnabas.storage.log import Log
 
@@ -21,9 +22,10 @@ OnFlushed = Callable[[KafkaError | None], None]
 
 
 class Flusher:
-    def __init__(self, loop: AbstractEventLoop, executor: Executor) -> None:
+    def __init__(self, loop: AbstractEventLoop, executor: Executor, holds: LoopHolds | None = None) -> None:
         self._loop: AbstractEventLoop = loop
         self._executor: Executor = executor
+        self._holds: LoopHolds = holds or LoopHolds()
         self._waiting: dict[Log, list[OnFlushed]] = {}
         self._running: dict[Log, Future[None]] = {}
 
@@ -51,7 +53,9 @@ class Flusher:
 
     def _run(self, log: Log, plan: FlushPlan, callbacks: list[OnFlushed]) -> None:
         future = self._running[log] = self._loop.run_in_executor(self._executor, plan.run)
-        future.add_done_callback(lambda done: self._finish(log, plan, callbacks, done))
+        future.add_done_callback(
+            lambda done: self._holds.run("end of a flush", lambda: self._finish(log, plan, callbacks, done))
+        )
 
     def _finish(self, log: Log, plan: FlushPlan, callbacks: list[OnFlushed], done: "Future[None]") -> None:
         self._running.pop(log, None)

@@ -48,6 +48,7 @@ class Host(Protocol):
 
     def stop(self) -> None: ...
     def kill(self) -> None: ...
+    def loop_holds(self) -> dict[str, tuple[int, float]]: ...
 
 
 class Broker:
@@ -185,6 +186,20 @@ class Broker:
     @property
     def running(self) -> bool:
         return self._host is not None
+
+    def loop_holds(self) -> dict[str, tuple[int, float]]:
+        """What held the broker's event loop longer than 20 ms: count and longest in seconds, by API or job.
+
+        Seconds are CPU time of the loop's thread: how busy the machine is does not matter.
+        """
+        if self._host is None:
+            raise RuntimeError(f"{self!r} is not running: start() it first")
+        return self._host.loop_holds()
+
+    @property
+    def worst_loop_hold(self) -> float:
+        """The longest hold of the event loop since the start in seconds, 0.0 if none was over 20 ms."""
+        return max((seconds for _, seconds in self.loop_holds().values()), default=0.0)
 
     def __repr__(self) -> str:
         where = f"{_HOST}:{self._port}" if self._port else "no port yet"

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from barnabas.base.light_kio import import_kio_lightly
@@ -20,12 +21,14 @@ def main() -> int:
     from barnabas import broker
     from barnabas.base.config.broker_config import BrokerConfig
     from barnabas.base.errors import KafkaError
+    from barnabas.base.loop_holds import LoopHolds
 
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
     )
     try:
-        broker.serve(BrokerConfig.from_properties(properties), on_ready=_ready)
+        holds = LoopHolds(time.thread_time)
+        broker.serve(BrokerConfig.from_properties(properties), on_ready=_ready, holds=holds)
     except (KafkaError, OSError) as error:
         _answer(f"failed {error}")
         return 1
@@ -34,13 +37,14 @@ def main() -> int:
 
 def _ready(running: "Broker") -> None:
     # Only now: before, the loop has no handler for the signal yet, and the end of the input would be lost.
-    threading.Thread(target=_stop_at_end_of_input, name="lifeline", daemon=True).start()
+    threading.Thread(target=_follow_input, args=(running,), name="lifeline", daemon=True).start()
     _answer(f"ready {running.port}")
 
 
-def _stop_at_end_of_input() -> None:
-    while os.read(0, 1024):
-        pass
+def _follow_input(running: "Broker") -> None:
+    """Each byte of input requests a line with the holds of the event loop; the end of input a stop."""
+    while os.read(0, 1):
+        _answer(json.dumps(running.holds.summary()))
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -2,7 +2,8 @@
 
 The child gets its configuration as one line of JSON on its standard input and answers with one line:
 `ready <port>`, or `failed <why>`. Its input stays open as a lifeline: the end of it, which the kernel
-brings about however the parent ends, tells the child to stop. Its log goes to a file.
+brings about however the parent ends, tells the child to stop. A byte requests a line
+of JSON with the holds of the child's event loop. Its log goes to a file.
 """
 
 import json
@@ -21,6 +22,7 @@ from barnabas.testing.broker import BrokerStartError
 
 _START_TIMEOUT = 30.0
 _STOP_TIMEOUT = 30.0
+_ANSWER_TIMEOUT = 30.0
 _LOG_TAIL = 20
 # The parent may have found the package where the child would not look (pytest's pythonpath, for example).
 _PROGRAM = (
@@ -77,6 +79,14 @@ class ProcessHost:
             late = f"the broker did not stop within {_STOP_TIMEOUT:.0f} s and was killed"
             raise RuntimeError(f"{late}; the end of its log:\n{self._tail()}") from None
         self._close()
+
+    def loop_holds(self) -> dict[str, tuple[int, float]]:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return {}
+        process.stdin.write(b"?")
+        line = _read_line(process.stdout, _ANSWER_TIMEOUT)
+        return {name: (int(count), float(seconds)) for name, (count, seconds) in json.loads(line).items()}
 
     def kill(self) -> None:
         if self._process is not None:

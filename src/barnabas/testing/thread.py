@@ -1,5 +1,6 @@
 """A broker in a background thread of this process."""
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,12 @@ class ThreadHost:
         import_kio_lightly()
         from barnabas.base.config.broker_config import BrokerConfig
         from barnabas.base.errors import KafkaError
+        from barnabas.base.loop_holds import LoopHolds
         from barnabas.broker.runtime import BrokerThread
 
         try:
-            thread = BrokerThread(BrokerConfig.from_properties(properties))
+            config = BrokerConfig.from_properties(properties)
+            thread = BrokerThread(config, holds=LoopHolds(time.thread_time))
             thread.start()
         except (KafkaError, OSError) as error:
             raise BrokerStartError(str(error)) from error
@@ -31,6 +34,9 @@ class ThreadHost:
     def stop(self) -> None:
         if self._thread is not None:
             self._thread.stop()
+
+    def loop_holds(self) -> dict[str, tuple[int, float]]:
+        return {} if self._thread is None else self._thread.holds.summary()
 
     def kill(self) -> None:
         if self._thread is not None:

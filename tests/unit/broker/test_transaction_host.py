@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.store_thread import StoreThread
 from barnabas.broker.transaction_host import TransactionHost
 from barnabas.controller.producer_ids import ProducerIds
@@ -35,6 +36,7 @@ def test_whoever_finds_no_producer_id_has_a_block_fetched_once() -> None:
             nothing,
             nothing,
             nothing,
+            LoopHolds(),
             nothing,
             cast(ProducerIds, ids),
             cast(StoreThread, Store()),

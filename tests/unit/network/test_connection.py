@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.base.ranges import FileRange
 from barnabas.network.connection import RECEIVE_BUFFER_SIZE, UNSENT_LIMIT, Connection, Peer
 from barnabas.network.responses import Parts, Pending
+from barnabas.network.turn import Turn
 
 MAX_FRAME = 1 << 20
 
@@ -24,7 +26,7 @@ class Plain(NamedTuple):
 class Harness:
     """One connection, what it dispatched, and the client's end of it."""
 
-    def __init__(self, answer: Callable[[bytes], Parts | Pending | None]) -> None:
+    def __init__(self, answer: Callable[[bytes], Parts | Pending | None], turn: Turn | None = None) -> None:
         self.seen: list[bytes] = []
         self.closed: list[Connection] = []
         self.client, server = socket.socketpair()
@@ -37,6 +39,7 @@ class Harness:
             asyncio.get_running_loop(),
             memoryview(bytearray(RECEIVE_BUFFER_SIZE)),
             max_frame=MAX_FRAME,
+            turn=turn,
             on_frame=self._on_frame,
             on_closed=self.closed.append,
         )
@@ -209,6 +212,30 @@ def test_a_released_request_lets_later_ones_through_but_is_answered_first() -> N
         await harness.until(lambda: len(harness.seen) == 2)
         pending.complete([b"slow|"])
         assert await harness.receive(10) == b"slow|quick"
+        harness.close()
+
+    run(scenario)
+
+
+def test_request_that_holds_the_loop_too_long_is_reported_and_no_other() -> None:
+    async def scenario() -> None:
+        now = 0.0
+        held: list[tuple[bytes, float]] = []
+
+        def answer(frame: bytes) -> Parts:
+            nonlocal now
+            now += 0.5 if frame == b"slow" else 0.015
+            return [frame]
+
+        turn = Turn(
+            asyncio.get_running_loop(),
+            LoopHolds(clock=lambda: now),
+            lambda connection, frame, seconds: held.append((bytes(frame), seconds)),
+        )
+        harness = Harness(answer, turn)
+        await harness.send(b"quick", b"slow", b"after", b"last")
+        assert await harness.receive(18) == b"quickslowafterlast"
+        assert held == [(b"slow", 0.5)]
         harness.close()
 
     run(scenario)

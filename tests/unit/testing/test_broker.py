@@ -29,6 +29,9 @@ class FakeHost:
     def kill(self) -> None:
         self.told.append("kill")
 
+    def loop_holds(self) -> dict[str, tuple[int, float]]:
+        return {"Metadata": (2, 0.03), "job x": (1, 0.5)}
+
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
@@ -45,6 +48,14 @@ def test_with_block_starts_and_stops_and_removes_the_data(host: FakeHost) -> Non
         assert directory.is_dir()
     assert host.told == ["start", "stop"]
     assert not directory.exists()
+
+
+def test_longest_hold_of_the_event_loop_is_that_of_all_steps(host: FakeHost) -> None:
+    with Broker() as running:
+        assert running.loop_holds() == {"Metadata": (2, 0.03), "job x": (1, 0.5)}
+        assert running.worst_loop_hold == 0.5
+    with pytest.raises(RuntimeError, match="not running"):
+        running.loop_holds()
 
 
 def test_async_with_block_does_the_same(host: FakeHost) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from barnabas.base.clock import Clock
 from barnabas.base.errors import KafkaError, NotCoordinator
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.coordinator.runtime.hosted_shard import HostedShard, ShardState
 from barnabas.coordinator.runtime.loading import Loading, Survivors
 from barnabas.replication.partition import Partition
@@ -28,11 +29,13 @@ class Loader:
         buffer_size: int,
         clock: Clock,
         make_survivors: Callable[[], Survivors],
+        holds: LoopHolds | None = None,
     ) -> None:
         self._executor: Executor = executor
         self._buffer_size: int = buffer_size
         self._clock: Clock = clock
         self._make_survivors: Callable[[], Survivors] = make_survivors
+        self._holds: LoopHolds = holds or LoopHolds()
         self._waiting: deque[tuple[HostedShard[Any], Partition]] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -55,7 +58,7 @@ class Loader:
         while self._waiting:
             hosted, partition = self._waiting.popleft()
             try:
-                await self._load(hosted, partition)
+                await self._holds.measured("loading of a coordinator", self._load(hosted, partition))
             except KafkaError as error:
                 logger.error("%s cannot be loaded: %s", partition.topic_partition, error.message)
                 hosted.close(NotCoordinator(f"the coordinator could not be loaded: {error.message}"))
