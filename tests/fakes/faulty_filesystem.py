@@ -248,6 +248,11 @@ class FaultyFileSystem(FileSystem):
             raise FileExistsError(errno.EEXIST, "exists", os.fspath(path))
         parent.changing()[name] = MemoryDirectory()
 
+    def rmdir(self, path: StrPath) -> None:
+        parent, name = self._parent(path)
+        if name in parent.entries:
+            del parent.changing()[name]
+
     def listdir(self, path: StrPath) -> list[str]:
         return list(self._directory(path).entries)
 

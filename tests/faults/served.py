@@ -39,6 +39,8 @@ class Served:
         }
         self.program: Sequence[str] = ("barnabas",)
         """A module and its first arguments; a test may put something between itself and the broker."""
+        self.open_files_limit: int | None = None
+        """Hard limit of open files, `ulimit -n`; None leaves that of the test."""
         self.stderr: Path = directory / "stderr"
         self._process: subprocess.Popen[bytes] | None = None
         self._ready: int = -1
@@ -73,6 +75,8 @@ class Served:
         """Start the process and do not wait for the broker."""
         assert self._process is None
         command = [sys.executable, "-m", *self.program, "serve"]
+        if self.open_files_limit is not None:
+            command = ["sh", "-c", f'ulimit -n {self.open_files_limit}; exec "$@"', "sh", *command]
         for key, value in self.config.items():
             command += ["--override", f"{key}={value}"]
         self._ready, told = os.pipe()

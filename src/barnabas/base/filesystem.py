@@ -3,6 +3,8 @@
 `LogFile` owns one descriptor. It closes when its last owner lets go of it, so a range that waits to be sent,
 or a flush that runs in a thread, keeps the descriptor alive after the log has dropped or unlinked the file.
 
+Where a descriptor is needed and none is left, `on_shortage` closes idle files and the operation is repeated.
+
 Crash promise: a write is durable after `sync` of its file, a name after `sync_dir` of its directory;
 `write_atomically` leaves either the old file or the new one, whole.
 Tests put a file system in its place that fails a write or loses what was not synced.
@@ -12,9 +14,14 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ParamSpec, TypeAlias, TypeVar
+
+from barnabas.base.descriptors import is_shortage
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 StrPath: TypeAlias = str | os.PathLike[str]
@@ -112,18 +119,31 @@ class DiskUsage:
 class FileSystem:
     """The operating system's files."""
 
+    on_shortage: Callable[[], int] | None = None
+    """Closes idle files and returns how many; called from any thread when no descriptor is left."""
+
+    def _with_room(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call what needs a descriptor; a second time if there was none and some could be freed."""
+        try:
+            return function(*args, **kwargs)
+        except OSError as error:
+            if self.on_shortage is None or not is_shortage(error) or not self.on_shortage():
+                raise
+        return function(*args, **kwargs)
+
     def open(self, path: StrPath, *, create: bool = False, read_only: bool = False) -> LogFile:
         access = os.O_RDONLY if read_only else os.O_RDWR
         flags = access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return LogFile(os.open(path, flags, 0o644), path)
+        return LogFile(self._with_room(os.open, path, flags, 0o644), path)
 
     def read_bytes(self, path: StrPath) -> bytes:
-        with open(path, "rb") as file:
+        with self._with_room(open, path, "rb") as file:
             return file.read()
 
     def write_bytes(self, path: StrPath, data: Buffer, *, sync: bool = False) -> None:
         """Replace the content in place: a crash may leave part of it."""
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        fd = self._with_room(os.open, path, flags, 0o644)
         try:
             rest = memoryview(data)
             while rest:
@@ -143,7 +163,7 @@ class FileSystem:
             self.sync_dir(os.path.dirname(name) or ".")
 
     def sync_file(self, path: StrPath) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = self._with_room(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
         finally:
@@ -168,12 +188,19 @@ class FileSystem:
     def mkdir(self, path: StrPath) -> None:
         os.mkdir(path)
 
+    def rmdir(self, path: StrPath) -> None:
+        """Remove an empty directory; one that does not exist is fine."""
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return
+
     def listdir(self, path: StrPath) -> list[str]:
-        return os.listdir(path)
+        return self._with_room(os.listdir, path)
 
     def list_directories(self, path: StrPath) -> list[str]:
         """Names of the sub-directories of `path`, without a call per entry."""
-        with os.scandir(path) as entries:
+        with self._with_room(os.scandir, path) as entries:
             return [entry.name for entry in entries if entry.is_dir()]
 
     def exists(self, path: StrPath) -> bool:
@@ -190,7 +217,7 @@ class FileSystem:
 
     def rmtree(self, path: StrPath) -> None:
         """Remove a directory and all it holds; what is already gone is fine."""
-        shutil.rmtree(path, ignore_errors=False, onerror=_ignore_missing)
+        self._with_room(shutil.rmtree, path, ignore_errors=False, onerror=_ignore_missing)
 
     def disk_usage(self, path: StrPath) -> DiskUsage:
         stat = os.statvfs(path)
@@ -202,7 +229,7 @@ class FileSystem:
         The POSIX lock is the one the Java broker takes; it does not keep out a second broker inside this
         process, the BSD lock does.
         """
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = self._with_room(os.open, path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

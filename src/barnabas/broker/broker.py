@@ -17,6 +17,7 @@ from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.config.keys import ConfigError
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.config.topic_config import resolve_log_config
+from barnabas.base.descriptors import DescriptorLimits
 from barnabas.base.errors import StorageError
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.loop_holds import LoopHolds
@@ -92,7 +93,7 @@ class Broker:
             raise
 
     async def _start(self) -> None:
-        raise_open_files_limit()
+        self._descriptors: DescriptorLimits = raise_open_files_limit()
         self.config = with_known_node_id(self.config, self._fs)
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._bind()
@@ -112,9 +113,9 @@ class Broker:
 
     def _bind(self) -> None:
         """First of all: a port that is taken stops the start before any file is touched."""
-        self._server: Server = Server(
-            _socket_options(self.config), self._on_frame, self.holds, partial(note_frame, self.holds)
-        )
+        options = _socket_options(self.config, self._descriptors.for_connections)
+        on_held = partial(note_frame, self.holds)
+        self._server: Server = Server(options, self._on_frame, self.holds, on_held, self._make_room)
         self._undo.append(self._stop_server)
         for listener in self.config.listeners:
             self._ports[listener.name] = self._server.bind(listener.name, listener.host, listener.port)
@@ -143,6 +144,7 @@ class Broker:
             self._cluster.cluster_id(),
             recovery_threads=self.config.num_recovery_threads_per_data_dir,
             producer_expiration_ms=self.config.producer_id_expiration_ms,
+            descriptors=self._descriptors,
         )
         self._logs: Logs = Logs(
             self.config.log_dirs,
@@ -227,6 +229,10 @@ class Broker:
 
     def _on_frame(self, connection: Connection, frame: memoryview) -> Parts | Pending | None:
         return self._dispatcher.on_frame(connection, frame)
+
+    def _make_room(self) -> bool:
+        """Descriptors are short: close idle log files for a connection, but not all of them."""
+        return self._logs.release_files(keep=self._descriptors.reserve) > 0
 
     def _log_config_of(self, topic: str) -> LogConfig:
         overrides = self._cluster.image.topic_configs.get(topic)
@@ -333,7 +339,7 @@ class Broker:
         self._server.close()
 
 
-def _socket_options(config: BrokerConfig) -> SocketOptions:
+def _socket_options(config: BrokerConfig, max_descriptor: int) -> SocketOptions:
     def when_set(key: str) -> int:
         # Kafka's default of 100 KiB is for older kernels: unless it is asked for, the kernel tunes it.
         value = config.get(key) if config.is_set(key) else -1
@@ -346,4 +352,5 @@ def _socket_options(config: BrokerConfig) -> SocketOptions:
         receive_buffer=when_set("socket.receive.buffer.bytes"),
         max_idle_seconds=config.connections_max_idle_ms / 1000,
         max_connections=config.max_connections,
+        max_descriptor=max_descriptor,
     )

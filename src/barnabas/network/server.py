@@ -1,8 +1,13 @@
-"""Listeners: bind, accept, keep the table of connections, close the idle ones, stop."""
+"""Listeners: bind, accept, keep the table of connections, close the idle ones, stop.
+
+Connections do not take the last descriptors: one whose descriptor lies beyond `max_descriptor` is closed
+at once, unless idle log files can be closed for it, and the listener pauses (`base.descriptors`).
+"""
 
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from barnabas.base.loop_holds import LoopHolds
@@ -14,6 +19,8 @@ logger = logging.getLogger("network")
 
 _BACKLOG = 1024
 _ACCEPTS_PER_WAKE = 64
+_REPORT_SECONDS = 10.0
+"""Refused connections are reported once in this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +32,27 @@ class SocketOptions:
     receive_buffer: int = -1
     max_idle_seconds: float = 600.0
     max_connections: int = 2**31 - 1
+    max_descriptor: int = 2**31 - 1
+    """Sockets with this number or a higher one are not accepted."""
 
 
 class Server:
     """All listeners of one broker, on one event loop."""
 
-    def __init__(self, options: SocketOptions, on_frame: OnFrame, holds: LoopHolds, on_held: OnHeld) -> None:
+    def __init__(
+        self,
+        options: SocketOptions,
+        on_frame: OnFrame,
+        holds: LoopHolds,
+        on_held: OnHeld,
+        make_room: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`make_room` closes files that are not in use, and says whether there were any."""
         self._options: SocketOptions = options
         self._on_frame: OnFrame = on_frame
+        self._make_room: Callable[[], bool] = make_room
+        self._refused: int = 0
+        self._last_report: float | None = None
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._receive_buffer: memoryview = memoryview(bytearray(RECEIVE_BUFFER_SIZE))
         self._frame_buffers: FrameBuffers = FrameBuffers()
@@ -62,11 +82,29 @@ class Server:
             except BlockingIOError:
                 return
             except OSError as error:
-                # Out of descriptors, most likely: the peer stays in the backlog, others go on.
+                # The peer stays in the backlog, others go on.
                 logger.error("Cannot accept a connection on %s: %s", name, error)
                 self._pause_accepting(listening, name)
                 return
+            if sock.fileno() >= self._options.max_descriptor and not self._make_room():
+                sock.close()
+                self._report_refused(address[0])
+                self._pause_accepting(listening, name)
+                return
             self._start_connection(sock, address, name)
+
+    def _report_refused(self, host: str) -> None:
+        self._refused += 1
+        now = self._loop.time()
+        if self._last_report is None or now - self._last_report >= _REPORT_SECONDS:
+            logger.warning(
+                "%d connections refused, the last one from %s: %d are open and file descriptors are short, "
+                "raise `ulimit -n`",
+                self._refused,
+                host,
+                len(self.connections),
+            )
+            self._last_report, self._refused = now, 0
 
     def _pause_accepting(self, listening: socket.socket, name: str) -> None:
         self._loop.remove_reader(listening)

@@ -93,7 +93,11 @@ class CheckpointFile:
     def write(self, number: int, content: bytes) -> None:
         with self._lock:
             if number > self._written:
-                self._fs.write_atomically(self.path, content)
+                try:
+                    self._fs.write_atomically(self.path, content)
+                except OSError:
+                    self._last_content = None  # the next one is written, also if it says the same
+                    raise
                 self._written = number
 
 

@@ -7,6 +7,7 @@ from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.storage.deleted_files import DeletedSink, unlink_now
+from barnabas.storage.open_files import OpenFiles
 from barnabas.storage.open_segments import OpenSegments
 from barnabas.storage.producer_state import DEFAULT_EXPIRATION_MS
 
@@ -28,6 +29,7 @@ class LogEnvironment:
     fs: FileSystem = field(default_factory=FileSystem)
     clock: Clock = field(default_factory=SystemClock)
     open_segments: OpenSegments = field(default_factory=OpenSegments)
+    open_files: OpenFiles = field(default_factory=OpenFiles)
     producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
     on_failure: Callable[[OSError], None] = _ignore_failure
     """The disk failed under a log: its directory goes offline."""

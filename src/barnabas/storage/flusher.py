@@ -107,6 +107,8 @@ class Flusher:
         """Note the outcome of a plan that was run."""
         self.is_flushing = False
         if plan.error is not None:
+            self._local.names_dirty = self._was_recovered = True
+            self._leader_epochs.is_dirty |= plan.leader_epochs is not None
             return
         self.last_flush_ms = now_ms
         self._is_durable = True

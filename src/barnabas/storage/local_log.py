@@ -63,11 +63,12 @@ class LocalLog:
         if segment.has_index_files:
             self._unlink_indexes(segment)
         position = segment.size
+        file = segment.file
         try:
-            segment.file.write_at(position, buffers, size)
+            file.write_at(position, buffers, size)
         except OSError:
             try:
-                segment.file.truncate(position)
+                file.truncate(position)
             except OSError:
                 _logger.warning("%s: could not cut a failed append at %d", self.directory, position)
             raise
@@ -130,6 +131,7 @@ class LocalLog:
             self.directory,
             cleaned.base_offset,
             fs,
+            self._environment.open_files,
             size=cleaned.size,
             index_interval_bytes=config.index_interval_bytes,
             created_ms=self._environment.clock.now_ms(),
@@ -191,6 +193,7 @@ def create_segment(directory: Path, offset: int, config: LogConfig, environment:
         directory,
         offset,
         environment.fs,
+        environment.open_files,
         index_interval_bytes=config.index_interval_bytes,
         created_ms=environment.clock.now_ms(),
         roll_jitter_ms=random.randrange(jitter) if jitter > 0 else 0,

@@ -148,7 +148,7 @@ class Log(ReadableLog):
         try:
             self._local.active.txn_index.append(entry)
         except OSError as error:
-            raise self._failure("indexing an aborted transaction of", error) from error
+            raise self._failure("indexing an abort of", error, is_half_done=True) from error
         self._local.names_dirty = True
 
     def roll(self, expected_offset: int = 0) -> None:
@@ -235,7 +235,7 @@ class Log(ReadableLog):
             self.leader_epochs.truncate_from_end(offset)
             self._truncated()
         except OSError as error:
-            raise self._failure("truncating", error) from error
+            raise self._failure("truncating", error, is_half_done=True) from error
         self.maybe_update_high_watermark(min(self.high_watermark, offset))
         return True
 
@@ -252,7 +252,7 @@ class Log(ReadableLog):
             self._snapshots.remove_all()
             self._truncated()
         except OSError as error:
-            raise self._failure("truncating", error) from error
+            raise self._failure("truncating", error, is_half_done=True) from error
         self.maybe_update_high_watermark(offset)
 
     def _truncated(self) -> None:

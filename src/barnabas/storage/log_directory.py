@@ -2,7 +2,7 @@
 
 Holds the lock that keeps other brokers out (`.lock`), `meta.properties`, the checkpoints and the
 clean-shutdown marker. An `OSError` under any of its logs takes the directory offline, once and for all; the
-broker works on with the others.
+broker works on with the others. A shortage of descriptors is no failure of the disk and changes nothing.
 """
 
 import logging
@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from barnabas.base.clock import Clock
+from barnabas.base.descriptors import is_shortage
 from barnabas.base.filesystem import DirectoryLock, DiskUsage, FileSystem
 from barnabas.base.ids import encode_uuid, random_uuid
 from barnabas.storage import names
@@ -49,7 +50,11 @@ class LogDirectory:
 
     def fail(self, error: OSError) -> None:
         """Take the directory offline; the first error is the one that is reported."""
-        if self.error is None:
+        if is_shortage(error):
+            _logger.warning(
+                "no file descriptor is left for %s, it stays online: raise `ulimit -n` (%s)", self.path, error
+            )
+        elif self.error is None:
             self.error = error
             _logger.error("the log directory %s goes offline: %s", self.path, error)
             if self.on_offline is not None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from uuid import UUID
 
 from barnabas.base.config.log_config import LogConfig
+from barnabas.base.descriptors import is_shortage
 from barnabas.base.ids import TopicPartition
 from barnabas.storage import names
 from barnabas.storage.batch_scan import iter_file_headers
@@ -69,13 +70,23 @@ def create_log(
     config: LogConfig,
     environment: LogEnvironment,
 ) -> Log:
-    """Make a new, empty log: a directory, `partition.metadata`, and one empty segment. Nothing is synced."""
+    """Make a new, empty log: a directory, `partition.metadata`, and one empty segment. Nothing is synced.
+
+    Without a descriptor for one of the files nothing is left behind, and no file stays open.
+    """
     fs = environment.fs
     fs.mkdir(directory)
-    if topic_id is not None:
-        write_topic_id(fs, directory, topic_id)
     segments = Segments()
-    segments.add(create_segment(directory, 0, config, environment))
+    try:
+        if topic_id is not None:
+            write_topic_id(fs, directory, topic_id)
+        segments.add(create_segment(directory, 0, config, environment))
+    except OSError as error:
+        if is_shortage(error):
+            fs.unlink(directory / names.PARTITION_METADATA)
+            fs.rmdir(directory)
+        raise
+    segments.active.release_file()
     parts = LogParts(
         segments,
         ProducerStates(environment.producer_expiration_ms),
@@ -127,6 +138,7 @@ class LogLoader:
         for segment in segments:
             if segment is not segments.active:
                 segment.release()
+        segments.active.release_file()
         return LogParts(
             segments,
             producers,
@@ -241,6 +253,7 @@ class LogLoader:
             self.directory,
             base_offset,
             self.environment.fs,
+            self.environment.open_files,
             size=size,
             index_interval_bytes=self.config.index_interval_bytes,
             created_ms=self.environment.clock.now_ms(),

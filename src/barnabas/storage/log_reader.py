@@ -48,7 +48,7 @@ class LogReader:
         size = end - position
         if size > max_bytes:
             size = _cut(segment, position, first_size, max_bytes, min_one_batch)
-        return LogSlice(segment.file, position, size, base_offset, min(up_to, bound))
+        return LogSlice(segment.file_to_send(), position, size, base_offset, min(up_to, bound))
 
     def _locate_sealed(self, offset: int) -> tuple[Segment, BatchPosition | None]:
         """The batch that holds `offset` or the next one: compaction may have emptied the rest of it."""

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.log_config import LogConfig
+from barnabas.base.descriptors import is_shortage
 from barnabas.base.errors import KafkaError, StorageError
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
@@ -33,6 +34,7 @@ from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
 from barnabas.storage.log_loader import create_log, open_log
 from barnabas.storage.log_table import LogTable
 from barnabas.storage.logs_settings import LogsSettings as LogsSettings
+from barnabas.storage.open_files import OpenFiles
 
 _logger = logging.getLogger(__name__)
 
@@ -64,9 +66,11 @@ class Logs:
         self._environment: LogEnvironment = LogEnvironment(
             fs or FileSystem(),
             clock or SystemClock(),
+            open_files=OpenFiles(settings.descriptors),
             producer_expiration_ms=settings.producer_expiration_ms,
             on_deleted=on_deleted,
         )
+        self._environment.fs.on_shortage = self._environment.open_files.make_room
         self.directories: list[LogDirectory] = [
             LogDirectory(path, self._environment.fs, self._environment.clock) for path in paths
         ]
@@ -83,6 +87,8 @@ class Logs:
                 self._claim(directory)
                 self._register(directory)
             except OSError as error:
+                if is_shortage(error):
+                    raise
                 directory.fail(error)
         if not any(directory.is_online for directory in self.directories):
             reasons = "; ".join(f"{directory.path}: {directory.error}" for directory in self.directories)
@@ -132,8 +138,13 @@ class Logs:
                     self._open_failed(key, found[key], result)
 
     def _open_failed(self, key: TopicPartition, cold: ColdLog, error: Exception) -> None:
-        """A disk that fails takes its directory along; files that make no sense only their own log."""
+        """A disk that fails takes its directory along; files that make no sense only their own log.
+
+        A log that was closed cleanly and met a shortage of descriptors is opened when it is next needed.
+        """
         _logger.error("%s cannot be opened: %s", cold.directory, error)
+        if is_shortage(error) and cold.root.was_clean:
+            return
         self.failed[key] = str(error)
         self._table.cold.pop(key, None)
         if isinstance(error, OSError) and error.errno is not None:
@@ -215,6 +226,10 @@ class Logs:
             return log.log_start_offset == log.log_end_offset
         return cold is not None and cold.log_start_offset == cold.recovery_point
 
+    def release_files(self, keep: int) -> int:
+        """Close log files that are not in use, but leave `keep` open; returns how many were closed."""
+        return self._environment.open_files.make_room(keep)
+
     def opened(self) -> list[Log]:
         """The logs that are open: the only ones that can have anything to flush or expire."""
         return list(self._table.opened.values())
@@ -242,7 +257,7 @@ class Logs:
             log = create_log(directory.path / str(key), key, topic_id, config, environment)
         except OSError as error:
             directory.fail(error)
-            raise StorageError(f"creating {key} failed: {error}") from error
+            raise StorageError(f"creating the log of {key} failed: {error}") from error
         directory.cleaner_offsets.remove(key)
         self._table.opened[key] = log
         self._table.roots[key] = directory

@@ -1,7 +1,8 @@
 """What all logs of a broker are opened with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from barnabas.base.descriptors import DescriptorLimits
 from barnabas.storage.producer_state import DEFAULT_EXPIRATION_MS
 
 
@@ -14,3 +15,4 @@ class LogsSettings:
     producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
     delete_delay_ms: int = 60_000
     """For partitions that are deleted without having been opened."""
+    descriptors: DescriptorLimits = field(default_factory=DescriptorLimits.of_process)

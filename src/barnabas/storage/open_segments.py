@@ -1,4 +1,4 @@
-"""Bounds how many sealed segments keep their file and indexes open, over all logs of a broker."""
+"""Bounds how many sealed segments keep their indexes in memory, over all logs of a broker."""
 
 from collections import OrderedDict
 

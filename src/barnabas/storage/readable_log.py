@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from barnabas.base.config.log_config import LogConfig
+from barnabas.base.descriptors import is_shortage
 from barnabas.base.errors import OffsetOutOfRange, StorageError
 from barnabas.base.ids import TopicPartition
 from barnabas.records.validation import ValidationPolicy
@@ -158,10 +159,18 @@ class ReadableLog:
         """The directory failed, here or under another log: refuse everything from now on."""
         self.is_offline = True
 
-    def _failure(self, action: str, error: OSError) -> StorageError:
+    def _failure(self, action: str, error: OSError, *, is_half_done: bool = False) -> StorageError:
+        """What to raise: the directory goes offline, unless only descriptors were short.
+
+        An operation that `is_half_done` leaves the log in a state that no request may meet: the log is
+        refused until the next start, whatever the reason.
+        """
         _logger.error("%s %s failed: %s", action, self.directory, error)
-        self.take_offline()
-        self._environment.on_failure(error)
+        is_failed_disk = not is_shortage(error)
+        if is_failed_disk or is_half_done:
+            self.take_offline()
+        if is_failed_disk:
+            self._environment.on_failure(error)
         return StorageError(f"{action} {self.topic_partition} failed: {error}")
 
     def _refusal(self) -> StorageError:

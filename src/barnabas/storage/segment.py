@@ -1,13 +1,16 @@
 """One segment of a log: a `.log` file and the indexes that belong to it.
 
 The last segment of a log is active: it alone is appended to, and its indexes live in memory. A sealed
-segment never changes; its file and indexes are opened when read and may be released at any time. Index
+segment never changes; its indexes are loaded when read and may be released at any time. The log file of any
+segment is opened when it is written or read, and `OpenFiles` may close it at any time. Index
 files are written when a segment is sealed or closed; an index that is missing or cannot be right is rebuilt
 from the headers in the log on first use. `size` counts the bytes that exist for readers: a failed or
 preallocated tail lies beyond it.
 """
 
+import errno
 import logging
+import os
 from collections import deque
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from barnabas.storage import names
 from barnabas.storage.batch_scan import BatchPosition, find_batch, iter_file_headers
 from barnabas.storage.index_errors import CorruptIndex
 from barnabas.storage.offset_index import OffsetIndex
+from barnabas.storage.open_files import OpenFiles
 from barnabas.storage.time_index import NO_TIMESTAMP, TimeIndex
 from barnabas.storage.txn_index import TxnIndex
 
@@ -33,6 +37,7 @@ class Segment:
         directory: Path,
         base_offset: int,
         fs: FileSystem,
+        open_files: OpenFiles,
         *,
         size: int,
         index_interval_bytes: int,
@@ -53,7 +58,10 @@ class Segment:
         """False once the log or an index was written and not synced."""
         self.txn_index: TxnIndex = TxnIndex(directory, base_offset, fs, exists=has_txn_index)
         self.tail: deque[BatchPosition] = deque(maxlen=_TAIL)
+        self.was_used: bool = False
+        """The file was needed since `OpenFiles` last looked."""
         self._fs: FileSystem = fs
+        self._open_files: OpenFiles = open_files
         self._file: LogFile | None = None
         self._index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
@@ -70,6 +78,7 @@ class Segment:
         directory: Path,
         base_offset: int,
         fs: FileSystem,
+        open_files: OpenFiles,
         *,
         index_interval_bytes: int,
         created_ms: int,
@@ -81,6 +90,7 @@ class Segment:
             directory,
             base_offset,
             fs,
+            open_files,
             size=0,
             index_interval_bytes=index_interval_bytes,
             created_ms=created_ms,
@@ -93,6 +103,7 @@ class Segment:
 
     def _adopt_empty(self, file: LogFile) -> None:
         self._file = file
+        self._open_files.opened(self, file.fd)
         self._index = OffsetIndex(self.base_offset)
         self._time_index = TimeIndex(self.base_offset)
         self._max_timestamp = (NO_TIMESTAMP, self.base_offset)
@@ -108,9 +119,26 @@ class Segment:
 
     @property
     def file(self) -> LogFile:
-        if self._file is None:
-            self._file = self._fs.open(self.path(names.LOG))
-        return self._file
+        """The open log file; the caller's reference keeps it open."""
+        file = self._file
+        if file is None:
+            file = self._file = self._fs.open(self.path(names.LOG))
+            self._open_files.opened(self, file.fd)
+        self.was_used = True
+        return file
+
+    def file_to_send(self) -> LogFile:
+        """The log file for a response, which may hold it for long: not one of the reserve's descriptors."""
+        file = self.file
+        if file.fd < self._open_files.bound:
+            return file
+        del file
+        self.release_file()
+        file = self.file  # others may have made room meanwhile
+        if file.fd >= self._open_files.bound:
+            self.release_file()
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), os.fspath(file.path))
+        return file
 
     @property
     def index(self) -> OffsetIndex:
@@ -130,9 +158,14 @@ class Segment:
     def is_open(self) -> bool:
         return self._file is not None
 
+    def release_file(self) -> None:
+        """Close the file, unless somebody still uses it; it is opened again when needed. From any thread."""
+        self._file = None
+        self._open_files.forget(self)
+
     def release(self) -> None:
         """Let go of the file and of what can be read again."""
-        self._file = None
+        self.release_file()
         if self.index_on_disk:
             self._index = None
             self._time_index = None
