@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.faults.group_journal import GroupJournal
-from tests.faults.served import PATIENCE
 from tests.integration.clients.group_requests import fetch_offsets
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import end_offset
+from tests.patience import PATIENCE
 
 _ROOT = Path(__file__).parents[2]
 

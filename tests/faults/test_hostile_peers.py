@@ -12,12 +12,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from tests.faults.served import PATIENCE, Served
+from tests.faults.served import Served
 from tests.faults.test_crash import create_topic
 from tests.faults.valid_requests import refused_batch, valid_requests
 from tests.integration.clients.raw import RawClient, encode, frame
 from tests.integration.clients.requests import batch, end_offset, fetch, fetch_fields, produce, produce_fields
 from tests.integration.clients.requests import topic_id as id_of
+from tests.patience import PATIENCE
 
 TOPIC = "target"
 _CHANGING = ("AlterConfigs", "IncrementalAlterConfigs", "CreatePartitions", "DeleteTopics", "DeleteRecords",

@@ -5,10 +5,11 @@ from contextlib import ExitStack
 
 from tests.faults.conftest import Serve
 from tests.faults.reader import read_all
-from tests.faults.served import PATIENCE, Served, until
+from tests.faults.served import Served, until
 from tests.faults.test_crash import create_topic
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, end_offset, produce
+from tests.patience import PATIENCE
 
 
 def test_start_on_5000_partitions_after_a_clean_stop_opens_none_of_them(serve: Serve) -> None:

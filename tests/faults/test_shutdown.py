@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tests.faults.conftest import Serve
@@ -13,6 +12,7 @@ from tests.faults.test_crash import create_topic
 from tests.faults.writer import Writer
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, fetch_fields, produce
+from tests.patience import NEVER_MS
 
 _MARKER = ".kafka_cleanshutdown"
 
@@ -47,15 +47,13 @@ def test_requests_under_way_are_answered_before_the_broker_goes(serve: Serve) ->
     create_topic(broker, "t", {})
     with RawClient(broker.port) as client:
         # A long poll holds the answer of what was sent behind it back: both are under way.
-        client.send("fetch", 12, **fetch_fields("t", [(0, 0)], max_wait=60_000))
+        client.send("fetch", 12, **fetch_fields("t", [(0, 0)], max_wait=NEVER_MS))
         until(lambda: _is_connected(broker))
-        begin = time.monotonic()
         broker.signal()
         answer = client.receive("fetch", 12)
         assert answer.responses[0].partitions[0].error_code == 0
         assert client.is_closed_by_the_broker()
     assert broker.wait() == 0
-    assert time.monotonic() - begin < 5, "the broker waited for the poll's end"
 
 
 def test_consumers_that_never_pause_do_not_hold_the_broker(serve: Serve) -> None:
@@ -66,9 +64,7 @@ def test_consumers_that_never_pause_do_not_hold_the_broker(serve: Serve) -> None
     with RawClient(broker.port) as loris:
         loris.send_bytes(b"\x00\x00\x10\x00half a request")
         until(lambda: writer.acknowledged > 20)
-        begin = time.monotonic()
         broker.stop()
-        assert time.monotonic() - begin < 4
     broker.start()
     writer.finish()
 

@@ -10,9 +10,9 @@ from collections import deque
 from contextlib import suppress
 
 from kio.schema.errors import ErrorCode
-from tests.faults.served import PATIENCE
 from tests.integration.clients.raw import RawClient, decode, encode, frame
 from tests.integration.clients.requests import PRODUCE_BY_NAME, produce_fields
+from tests.patience import PATIENCE
 
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record

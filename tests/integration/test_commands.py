@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 from barnabas.testing.admin import Admin
 
@@ -67,7 +68,7 @@ def test_served_broker_greets_answers_and_stops_cleanly(
     with _serving(environment, str(properties)) as (process, greeting):
         Admin("127.0.0.1", _port(greeting)).create_topic("t", 1, {})
         process.send_signal(how)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
     assert (properties.parent / "logs" / ".kafka_cleanshutdown").exists()
 
 
@@ -115,4 +116,4 @@ def test_daemon_is_ready_when_the_command_returns_and_stops_when_told(
 def _wait_for_end(watch: int) -> None:
     import select
 
-    assert select.select([watch], [], [], 30)[0], "the broker did not stop"
+    assert select.select([watch], [], [], PATIENCE)[0], "the broker did not stop"

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from tests.patience import PATIENCE
 
 from barnabas.testing import AdminError, Broker, BrokerStartError
 
@@ -19,7 +20,9 @@ def _produce(broker: Broker, topic: str, *values: bytes) -> None:
     from confluent_kafka import Producer
 
     failed: list[object] = []
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 20_000})
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": int(PATIENCE * 1000)}
+    )
     for value in values:
         producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error) if error else None)
     assert producer.flush(20) == 0
@@ -36,7 +39,7 @@ def _consume(broker: Broker, topic: str, count: int) -> list[bytes]:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         values: list[bytes] = []
         while len(values) < count:
-            messages = consumer.consume(count - len(values), timeout=20)
+            messages = consumer.consume(count - len(values), timeout=PATIENCE)
             assert messages, f"only {len(values)} of {count} messages came"
             for message in messages:
                 assert message.error() is None

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.broker import Broker
@@ -80,8 +81,11 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 class BrokerThread:
     """A broker on an event loop in a background thread. `start` returns when it can be used."""
 
-    def __init__(self, config: BrokerConfig, *, holds: LoopHolds | None = None) -> None:
+    def __init__(
+        self, config: BrokerConfig, *, clock: Clock | None = None, holds: LoopHolds | None = None
+    ) -> None:
         self._config: BrokerConfig = config
+        self._clock: Clock | None = clock
         self.holds: LoopHolds = holds or LoopHolds()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -118,7 +122,7 @@ class BrokerThread:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        broker = Broker(self._config, holds=self.holds)
+        broker = Broker(self._config, clock=self._clock, holds=self.holds)
         try:
             await broker.start()
             self.broker = broker

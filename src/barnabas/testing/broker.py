@@ -85,7 +85,7 @@ class Broker:
         if self._host is not None:
             return self
         directory = self._prepare_directory()
-        host = _new_host(directory, process=self._process)
+        host = self._new_host(directory)
         self._port = host.start(self._properties(directory))
         self._host = host
         return self
@@ -232,12 +232,11 @@ class Broker:
             "listeners": f"PLAINTEXT://{_HOST}:{self._port}",
         }
 
+    def _new_host(self, directory: Path) -> Host:
+        if self._process:
+            from barnabas.testing.process import ProcessHost
 
-def _new_host(directory: Path, *, process: bool) -> Host:
-    if process:
-        from barnabas.testing.process import ProcessHost
+            return ProcessHost(directory / "broker.log")
+        from barnabas.testing.thread import ThreadHost
 
-        return ProcessHost(directory / "broker.log")
-    from barnabas.testing.thread import ThreadHost
-
-    return ThreadHost()
+        return ThreadHost()

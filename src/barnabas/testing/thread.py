@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from barnabas.base.clock import Clock
 from barnabas.base.light_kio import import_kio_lightly
 from barnabas.testing.broker import BrokerStartError
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 
 
 class ThreadHost:
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock: Clock | None = clock
         self._thread: BrokerThread | None = None
 
     def start(self, properties: Mapping[str, str]) -> int:
@@ -24,7 +26,7 @@ class ThreadHost:
 
         try:
             config = BrokerConfig.from_properties(properties)
-            thread = BrokerThread(config, holds=LoopHolds(time.thread_time))
+            thread = BrokerThread(config, clock=self._clock, holds=LoopHolds(time.thread_time))
             thread.start()
         except (KafkaError, OSError) as error:
             raise BrokerStartError(str(error)) from error

@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient
+from tests.patience import PATIENCE
 
 COMMIT_BY_NAME = 9
 FETCH_BY_NAME = 9

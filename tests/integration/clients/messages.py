@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-PATIENCE = 20.0
-"""Seconds until a client that gets nothing has failed. Nobody waits for it when all is well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from types import TracebackType, UnionType
 from typing import Any, Self
 
 from kio.serial import entity_reader, entity_writer
-from tests.integration.clients.messages import PATIENCE
+from tests.patience import PATIENCE
 
 _LENGTH = struct.Struct(">i")
 _OWN_CLASSES = {("describe_transactions", "response"): "barnabas.client.transaction_states"}

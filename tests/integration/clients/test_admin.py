@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from tests.integration.clients.drivers.confluent import ConfluentDriver
-from tests.integration.clients.messages import PATIENCE, Message, Settings
+from tests.integration.clients.messages import Message, Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import EARLIEST, batch, list_offset, produce, topic_id
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 

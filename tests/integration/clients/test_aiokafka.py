@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from tests.integration.clients.messages import PATIENCE
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 

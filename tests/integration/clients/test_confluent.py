@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from tests.integration.clients.drivers.confluent import ConfluentDriver
-from tests.integration.clients.messages import PATIENCE, Message, Settings
+from tests.integration.clients.messages import Message, Settings
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 
@@ -77,7 +78,7 @@ def test_offset_out_of_range_is_reset(
 def test_waiting_consumer_gets_a_new_message_at_once(kafka_broker: Broker, kafka_topic: str) -> None:
     from confluent_kafka import TopicPartition
 
-    with _consumer(kafka_broker, **{"fetch.wait.max.ms": 60_000}) as consumer:
+    with _consumer(kafka_broker, **{"fetch.wait.max.ms": 300_000}) as consumer:
         consumer.assign([TopicPartition(kafka_topic, 0, 0)])
         assert consumer.poll(0.3) is None  # its fetch now waits at the broker, for up to a minute
         _fill(kafka_broker, kafka_topic, b"news")

@@ -8,8 +8,8 @@ from tests.integration.clients.clients import some_members
 from tests.integration.clients.drivers.member import Member, settle, until
 from tests.integration.clients.group_records import fill
 from tests.integration.clients.group_requests import commit, committed_offset
-from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 

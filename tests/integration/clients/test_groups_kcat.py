@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.integration.clients.group_records import fill
 from tests.integration.clients.group_requests import committed_offset
-from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 

@@ -65,7 +65,7 @@ def test_member_that_comes_later_gets_its_share(
     second = open_member(client, kafka_topic)
     settle(first, second, topic=kafka_topic, partitions=4, to=[2, 2])
     second.close()
-    until(lambda: len(first.owned) == 4, first, seconds=5)
+    until(lambda: len(first.owned) == 4, first)
 
 
 @some_members("confluent", "java-new")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from tests.integration.clients.drivers.kafka_python import KafkaPythonDriver
-from tests.integration.clients.messages import PATIENCE, Message, Settings
+from tests.integration.clients.messages import Message, Settings
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 
@@ -40,7 +41,7 @@ def test_consumer_iterates_until_nothing_comes(kafka_broker: Broker, kafka_topic
 
     _fill(kafka_broker, kafka_topic, b"a", b"b", b"c")
     partition = TopicPartition(kafka_topic, 0)
-    with _consumer(kafka_broker, consumer_timeout_ms=300) as consumer:
+    with _consumer(kafka_broker, consumer_timeout_ms=2000) as consumer:
         consumer.assign([partition])
         consumer.seek_to_beginning(partition)
         assert [record.value for record in consumer] == [b"a", b"b", b"c"]

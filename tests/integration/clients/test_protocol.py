@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from kio.schema.errors import ErrorCode
 from tests.integration.clients.conftest import OTHER_BROKER
-from tests.integration.clients.messages import PATIENCE, now_ms
+from tests.integration.clients.messages import now_ms
 from tests.integration.clients.raw import RawClient, encode, frame
 from tests.integration.clients.requests import (
     EARLIEST,
@@ -26,6 +26,7 @@ from tests.integration.clients.requests import (
     values_in,
     whole_batches,
 )
+from tests.patience import NEVER_MS, PATIENCE
 
 from barnabas.records.batch import iter_headers
 from barnabas.testing import Broker
@@ -126,7 +127,7 @@ def test_fetch_waits_for_max_wait_when_nothing_comes(client: RawClient, kafka_to
 
 
 def test_fetch_is_woken_by_a_produce(client: RawClient, other: RawClient, kafka_topic: str) -> None:
-    waiting = client.send("fetch", FETCH_BY_NAME, **fetch_fields(kafka_topic, [(0, 0)], max_wait=60_000))
+    waiting = client.send("fetch", FETCH_BY_NAME, **fetch_fields(kafka_topic, [(0, 0)], max_wait=NEVER_MS))
     produce(other, kafka_topic, batch(b"news"))
     fetched = client.receive("fetch", FETCH_BY_NAME, waiting).responses[0].partitions[0]
     assert values_in(fetched.records) == [b"news"]
@@ -134,7 +135,7 @@ def test_fetch_is_woken_by_a_produce(client: RawClient, other: RawClient, kafka_
 
 def test_fetch_waits_until_min_bytes_are_there(client: RawClient, other: RawClient, kafka_topic: str) -> None:
     one = batch(b"x" * 1000)
-    fields = fetch_fields(kafka_topic, [(0, 0)], max_wait=60_000, min_bytes=2 * len(one) + 1)
+    fields = fetch_fields(kafka_topic, [(0, 0)], max_wait=NEVER_MS, min_bytes=2 * len(one) + 1)
     waiting = client.send("fetch", FETCH_BY_NAME, **fields)
     for _ in range(3):
         produce(other, kafka_topic, one)
@@ -155,7 +156,7 @@ def test_fetch_with_too_few_bytes_answers_what_there_is_after_max_wait(
 @pytest.mark.kafka_topic(partitions=2)
 def test_error_of_one_partition_ends_the_wait(client: RawClient, kafka_topic: str) -> None:
     started = time.monotonic()
-    answer = fetch_all(client, kafka_topic, [(0, 0), (1, 55)], max_wait=60_000)
+    answer = fetch_all(client, kafka_topic, [(0, 0), (1, 55)], max_wait=NEVER_MS)
     assert time.monotonic() - started < PATIENCE
     codes = [each.error_code for each in answer.responses[0].partitions]
     assert codes == [ErrorCode.none, ErrorCode.offset_out_of_range]

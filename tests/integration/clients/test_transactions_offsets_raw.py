@@ -15,7 +15,6 @@ from tests.integration.clients.group_requests import (
     new_heartbeat,
     wait_for_coordinator,
 )
-from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.transaction_offsets import (
     NEWEST,
@@ -36,6 +35,7 @@ from tests.integration.clients.transaction_requests import (
     start,
     wait_for_transaction_coordinator,
 )
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 

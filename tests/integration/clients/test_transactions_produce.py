@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 import pytest
 from kio.schema.errors import ErrorCode
 from tests.integration.clients.conftest import OTHER_BROKER
-from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, end_offset
 from tests.integration.clients.transaction_requests import (
@@ -22,6 +21,7 @@ from tests.integration.clients.transaction_requests import (
     transactional_batch,
     wait_for_transaction_coordinator,
 )
+from tests.patience import PATIENCE
 
 from barnabas.records.control import build_end_marker
 from barnabas.testing import Broker

@@ -179,7 +179,7 @@ def test_who_does_not_keep_aborts(client: RawClient, name: str, options: dict[st
 def test_no_timeout_ends_it(broker: Broker, client: RawClient, name: str) -> None:
     first = start_two_phase(client, name, timeout=50)
     other = new_transactional_id("with-a-timeout", broker.port)
-    for producer in (first, start(client, other, version=INIT_TWO_PHASE, timeout=50)):
+    for producer in (first, start(client, other, version=INIT_TWO_PHASE, timeout=2000)):
         assert produce_in(client, producer, name, b"value").error_code == 0
     wait_for_state(client, Producer(other, 0, 0), "CompleteAbort")
     found = described(client, name)
@@ -189,7 +189,7 @@ def test_no_timeout_ends_it(broker: Broker, client: RawClient, name: str) -> Non
 
 def test_what_is_not_a_producer_of_two_phases_keeps_its_timeout(client: RawClient, name: str) -> None:
     """Keeping does not need two phases: then the outside coordinator has as long as the timeout is."""
-    first = start(client, name, version=INIT_TWO_PHASE, timeout=2000)
+    first = start(client, name, version=INIT_TWO_PHASE, timeout=4000)
     produce_in(client, first, name, b"value")
     kept = patiently(lambda: init(client, name, version=INIT_TWO_PHASE, keep=True))
     assert (kept.ongoing_txn_producer_id, kept.ongoing_txn_producer_epoch) == (first.id, first.epoch)

@@ -6,9 +6,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 from tests.integration.clients.group_requests import fetch_offsets
-from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.transaction_requests import END, Producer, add_offsets, end, patiently
+from tests.patience import PATIENCE
 
 NEWEST = 5
 NONE = ErrorCode.none

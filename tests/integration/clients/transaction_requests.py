@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
-from tests.integration.clients.messages import PATIENCE
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, end_offset, fetch, list_offset, values_in
+from tests.patience import PATIENCE
 
 INIT, ADD_PARTITIONS, ADD_OFFSETS, END, WRITE_MARKERS = 5, 3, 4, 5, 2
 INIT_TWO_PHASE = 6

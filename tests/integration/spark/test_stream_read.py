@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 from tests.integration.spark.queries import Collected, Queries, eventually, numbered, produce
 from tests.integration.spark.test_batch_read import delete_records
+from tests.patience import PATIENCE
 
 from barnabas.client.admin.group_offsets import committed_offsets
 from barnabas.client.cluster import Cluster
@@ -104,7 +105,7 @@ def test_new_partitions_are_read_from_their_start(
     produce(kafka_broker, kafka_topic, numbered(0, 2))
     assert queries.available_now(kafka_topic).values == numbered(0, 2)
     admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers})
-    admin.create_partitions([NewPartitions(kafka_topic, 3)])[kafka_topic].result(30)
+    admin.create_partitions([NewPartitions(kafka_topic, 3)])[kafka_topic].result(PATIENCE)
     produce(kafka_broker, kafka_topic, numbered(2, 5), partition=2)
     found = queries.available_now(kafka_topic, {"startingOffsets": "latest"})
     assert found.values == numbered(2, 5)

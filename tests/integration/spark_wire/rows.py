@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import pyarrow as pa
+from tests.patience import PATIENCE
 
 from barnabas.client.cluster import Cluster
 from barnabas.records.batch import parse_header
@@ -33,5 +34,5 @@ def numbers(chunks: Iterable[Chunk]) -> list[int]:
 def read(
     cluster: Cluster, topic: str, stop: int, *, start: int = 0, settings: FetchSettings | None = None
 ) -> list[int]:
-    fetcher = PartitionFetcher(cluster, topic, 0, settings or FetchSettings(poll_timeout=20.0))
+    fetcher = PartitionFetcher(cluster, topic, 0, settings or FetchSettings(poll_timeout=PATIENCE))
     return numbers(fetcher.chunks(start, stop))

@@ -1,5 +1,6 @@
 import pytest
 from tests.integration.spark_wire.rows import read, rows
+from tests.patience import PATIENCE
 
 from barnabas.client.admin.offsets import end_offsets
 from barnabas.client.admin.topics import create_topic, delete_topics
@@ -18,7 +19,7 @@ def test_rows_come_back_in_order(cluster: Cluster, name: str, codec: int) -> Non
         for first in range(0, 10_000, 1000):
             producer.send(name, 0, rows(first, 1000))
         producer.flush()
-    settings = FetchSettings(poll_timeout=20.0, partition_max_bytes=50_000)
+    settings = FetchSettings(poll_timeout=PATIENCE, partition_max_bytes=50_000)
     assert read(cluster, name, 10_000, settings=settings) == list(range(10_000))
 
 

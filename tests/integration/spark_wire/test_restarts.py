@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.integration.spark_wire.rows import numbers, read, rows
+from tests.patience import PATIENCE
 
 from barnabas.client.admin.offsets import end_offsets
 from barnabas.client.cluster import Cluster
@@ -60,7 +61,7 @@ def test_restart_while_reading(mortal: Broker, near: Cluster, name: str, is_kill
     with Producer(near, ProduceSettings(batch_bytes=5000)) as producer:
         producer.send(name, 0, rows(0, COUNT))
         producer.flush()
-    settings = FetchSettings(partition_max_bytes=100_000, retry_backoff=0.02, poll_timeout=20.0)
+    settings = FetchSettings(partition_max_bytes=100_000, retry_backoff=0.02, poll_timeout=PATIENCE)
     found = []
     for turn, chunk in enumerate(PartitionFetcher(near, name, 0, settings).chunks(0, COUNT)):
         found.append(chunk)

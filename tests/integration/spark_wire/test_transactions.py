@@ -2,6 +2,7 @@ import time
 
 import pytest
 from tests.integration.spark_wire.rows import read, rows
+from tests.patience import PATIENCE
 
 from barnabas.client.admin.group_offsets import CommittedOffset, committed_offsets
 from barnabas.client.admin.offsets import READ_COMMITTED, list_offsets
@@ -55,7 +56,7 @@ def test_transaction_is_ended_by_somebody_else(cluster: Cluster, name: str, is_v
 
 def _wait_for_end(cluster: Cluster, topic: str, end: int) -> None:
     """The markers come a moment after the answer."""
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + PATIENCE
     while _stable_end(cluster, topic) != end and time.monotonic() < deadline:
         time.sleep(0.01)
     assert _stable_end(cluster, topic) == end
@@ -73,7 +74,7 @@ def test_transactions_follow_each_other(cluster: Cluster, name: str, is_version_
         producer.end(commit=True)
     _wait_for_end(cluster, name, 505)
     assert read(cluster, name, 505) == [*range(300), *range(900, 1000), *range(300, 400)]
-    settings = FetchSettings(isolation=READ_COMMITTED, poll_timeout=20.0)
+    settings = FetchSettings(isolation=READ_COMMITTED, poll_timeout=PATIENCE)
     chunks = list(PartitionFetcher(cluster, name, 0, settings).chunks(0, 505))
     aborted = {each for chunk in chunks for each in chunk.aborted}
     assert [first for _, first in aborted] == [303]
@@ -96,7 +97,7 @@ def test_zombie_ends_nothing(cluster: Cluster, name: str, is_version_2: bool) ->
         successor.send(name, 0, rows(20, 10))
         successor.end(commit=True)
     end = _stable_end(cluster, name)
-    settings = FetchSettings(isolation=READ_COMMITTED, poll_timeout=20.0)
+    settings = FetchSettings(isolation=READ_COMMITTED, poll_timeout=PATIENCE)
     (aborted,) = {e for c in PartitionFetcher(cluster, name, 0, settings).chunks(0, end) for e in c.aborted}
     assert aborted == (old.producer_id, 0)
     assert read(cluster, name, end) == [*range(10), *range(20, 30)]

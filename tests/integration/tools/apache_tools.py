@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from tests.integration.tools.programs import Ran
+from tests.patience import PATIENCE
 
 _JAVA_SOURCES: Final = Path(__file__).parent / "java"
 # A short life on a machine with few cores: no second compiler, no parallel collector.
 JVM: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Dfile.encoding=UTF-8")
-_STOP_PATIENCE: Final = 25.0
 _TOOLS: Final = "org.apache.kafka.tools."
 MAIN_CLASSES: Final[Mapping[str, str]] = {
     "kafka-acls": _TOOLS + "AclCommand",
@@ -89,7 +89,7 @@ class ApacheRunning:
     def _peek(self) -> Ran:
         if self._ended is None:
             self._tools.send(self._number, "peek")
-            answer = self._tools.next_answer(self._number, _STOP_PATIENCE)
+            answer = self._tools.next_answer(self._number, PATIENCE)
             if not answer["ended"]:
                 return _ran(answer)
             self._ended = _ran(answer)
@@ -111,7 +111,7 @@ class ApacheRunning:
         """Ctrl-C, and what it left behind."""
         if self._ended is None:
             self._tools.send(self._number, "stop")
-            self._ended = _ran(self._tools.last_answer(self._number, _STOP_PATIENCE))
+            self._ended = _ran(self._tools.last_answer(self._number, PATIENCE))
         return self._ended
 
 
@@ -194,7 +194,7 @@ class ApacheTools:
         with suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
-            self._process.wait(10.0)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-
-_PATIENCE = 20.0
+from tests.patience import PATIENCE
 
 
 def make_topic(bootstrap: str, topic: str, partitions: int, records_each: int = 0) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(10)
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(PATIENCE)
     produce(bootstrap, topic, partitions, records_each)
 
 
@@ -70,7 +69,7 @@ def live_members(
 
 
 def _wait_for_assignment(members: Sequence[Consumer]) -> None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while not all(member.assignment() for member in members):
         assert time.monotonic() < deadline, "the members got no partitions"
         for member in members:
@@ -79,7 +78,7 @@ def _wait_for_assignment(members: Sequence[Consumer]) -> None:
 
 def commit_one(member: Consumer, topic: str, partition: int, offset: int) -> None:
     """As soon as the group lets it: a member in a rebalance has to wait."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             member.commit(offsets=[TopicPartition(topic, partition, offset)], asynchronous=False)

@@ -22,10 +22,10 @@ from tests.integration.tools.apache_tools import ApacheTools
 from tests.integration.tools.normalise import Names, normalise, write_files
 from tests.integration.tools.programs import Ran
 from tests.integration.tools.scenario import Scenario, Step, Way
+from tests.patience import PATIENCE
 
 from barnabas.testing.admin import Admin
 
-_PATIENCE: Final = 15.0
 _PAIRS: Final = (
     (Way.THEIRS_AT_APACHE, Way.OURS_AT_BARNABAS),
     (Way.THEIRS_AT_BARNABAS, Way.OURS_AT_APACHE),
@@ -164,7 +164,7 @@ def _play_step(scenario: Scenario, step: Step, setup: Setup, names: Names, backg
         if step.until is not None:
             running.wait_for_line(names.fill(step.until))
         return Ran("", "", 0)
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while True:
         ran = setup.tools.run(step, arguments, names.fill(step.stdin))
         seen = Ran(

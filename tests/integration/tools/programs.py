@@ -28,6 +28,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, cast
 
+from tests.patience import PATIENCE
+
 _ROOT = Path(__file__).parents[3]
 _CALL = (
     "import importlib, sys; sys.path.insert(0, sys.argv[1]); module, _, name = sys.argv[2].partition(':'); "
@@ -82,7 +84,7 @@ def run(
     program: str,
     *arguments: str,
     stdin: str = "",
-    timeout: float = 60.0,
+    timeout: float = PATIENCE,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Ran:
@@ -129,7 +131,7 @@ class Running:
     def end_input(self) -> None:
         self._stdin.close()
 
-    def wait_for_line(self, part: str = "", timeout: float = 30.0) -> str:
+    def wait_for_line(self, part: str = "", timeout: float = PATIENCE) -> str:
         """The next line of standard output that has `part` in it; earlier lines are passed over."""
         deadline = time.monotonic() + timeout
         while True:
@@ -142,12 +144,12 @@ class Running:
             if part in line.decode():
                 return line.decode().rstrip("\n")
 
-    def interrupt(self, timeout: float = 30.0, signal_number: signal.Signals = signal.SIGINT) -> Ran:
+    def interrupt(self, timeout: float = PATIENCE, signal_number: signal.Signals = signal.SIGINT) -> Ran:
         """Ctrl-C, and what the program left behind."""
         self._process.send_signal(signal_number)
         return self.wait(timeout)
 
-    def wait(self, timeout: float = 30.0) -> Ran:
+    def wait(self, timeout: float = PATIENCE) -> Ran:
         try:
             code = self._process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -197,7 +199,7 @@ def start(
 
 
 def run_inside(
-    program: str, *arguments: str, stdin: str = "", timeout: float = 60.0, in_one: bool = False
+    program: str, *arguments: str, stdin: str = "", timeout: float = PATIENCE, in_one: bool = False
 ) -> Ran:
     """Call a console script's entry point here, with its own standard streams (or both `in_one`)."""
     module, _, name = _target(program).partition(":")

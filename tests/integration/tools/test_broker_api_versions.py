@@ -29,6 +29,6 @@ def test_apis_that_are_not_served_are_shown_on_demand(barnabas_broker: Broker) -
 
 
 def test_broker_that_is_away_is_one_line() -> None:
-    ran = run_inside("kafka-broker-api-versions", "--bootstrap-server", "127.0.0.1:1", timeout=8.0)
+    ran = run_inside("kafka-broker-api-versions", "--bootstrap-server", "127.0.0.1:1")
     assert ran.code == 1
     assert len(ran.stderr.splitlines()) == 1

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 from tests.integration.tools.programs import Ran, run, run_inside, start
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 
@@ -167,7 +168,7 @@ def test_whoever_closes_the_pipe_has_enough(barnabas_broker: Broker, letters: st
     process.stdout.close()
     told = process.stderr.read().decode()
     process.stderr.close()
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert told.splitlines()[0] == "Unable to write to standard out, closing consumer."
 
 
@@ -204,7 +205,7 @@ def test_what_can_never_be_read_is_told(
 
 def test_a_broker_that_is_not_there_is_told_in_seconds() -> None:
     servers = ("--bootstrap-server", "127.0.0.1:1")
-    ran = run_inside("kafka-console-consumer", *servers, "--topic", "t", timeout=8)
+    ran = run_inside("kafka-console-consumer", *servers, "--topic", "t")
     assert ran.stderr == "No broker answers (127.0.0.1:1: connection refused). Is it running?\n"
     assert ran.code == 1
 

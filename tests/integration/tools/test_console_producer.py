@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from tests.integration.tools.programs import Ran, run_inside, start
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 
@@ -152,7 +153,7 @@ def test_ctrl_c_sends_what_was_read(barnabas_broker: Broker, topic: str) -> None
     with start("kafka-console-producer", *_arguments(barnabas_broker, topic), *lingering) as running:
         running.write("first\nsecond\nhalf")
         # The topic appears when the first line has been read.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while topic not in barnabas_broker.topics() and time.monotonic() < deadline:
             time.sleep(0.02)
         # From here on nothing shows that the lines are in the producer's hands, who keeps them for a minute.
@@ -212,7 +213,7 @@ def test_a_topic_that_nobody_creates_is_told() -> None:
 
 def test_a_broker_that_is_not_there_is_told_in_seconds() -> None:
     servers = ("--bootstrap-server", "127.0.0.1:1")
-    ran = run_inside("kafka-console-producer", *servers, "--topic", "t", stdin="x\n", timeout=8)
+    ran = run_inside("kafka-console-producer", *servers, "--topic", "t", stdin="x\n")
     assert ran.stderr == "No broker answers (127.0.0.1:1: connection refused). Is it running?\n"
     assert ran.code == 1
 

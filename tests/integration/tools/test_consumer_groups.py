@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer
 from tests.integration.tools.live_members import commit, commit_one, live_members, make_topic
 from tests.integration.tools.programs import Ran, run_inside
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 
@@ -38,7 +39,7 @@ class _Lab:
         return run_inside("kafka-consumer-groups", "--bootstrap-server", self.bootstrap, *filled.split())
 
     def until(self, words: str, condition: Callable[[Ran], bool]) -> Ran:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not condition(ran := self.run(words)):
             assert time.monotonic() < deadline, ran
             time.sleep(0.05)
@@ -61,7 +62,7 @@ def _position_of(lab: _Lab) -> int:
     )
     member.subscribe([lab.topic])
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while (message := member.poll(0.1)) is None:
             assert time.monotonic() < deadline
         offset = message.offset()

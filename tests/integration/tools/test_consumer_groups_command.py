@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.integration.tools.live_members import commit, commit_one, live_members, make_topic, produce
 from tests.integration.tools.programs import Ran, run, run_inside
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 
@@ -231,11 +232,11 @@ def test_terminal_shows_the_plan_and_asks(idle: _Lab, answer: str, expected: dic
     )
     os.close(theirs)
     seen = b""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while b"[y/N]" not in seen and time.monotonic() < deadline:
         seen += os.read(ours, 4096)
     os.write(ours, answer.encode() + b"\n")
-    assert process.wait(20) == (0 if answer == "y" else 1)
+    assert process.wait(PATIENCE) == (0 if answer == "y" else 1)
     os.close(ours)
     assert b"CURRENT" in seen
     assert f"Set 2 offsets of group {idle.group}?".encode() in seen

@@ -9,6 +9,7 @@ from tests.integration.tools.live_members import commit_one, live_members, make_
 from tests.integration.tools.parity import Setup
 from tests.integration.tools.programs import Ran
 from tests.integration.tools.scenario import Way, step
+from tests.patience import PATIENCE
 
 _VIEWS = ("", "--verbose", "--members", "--members --verbose", "--state", "--state --verbose")
 
@@ -19,7 +20,7 @@ def _run(setup: Setup, words: str) -> Ran:
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

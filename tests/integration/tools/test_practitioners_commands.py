@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.tools.programs import Ran, run, start
+from tests.patience import PATIENCE
 
 from barnabas.testing import Broker
 
@@ -36,7 +37,7 @@ def _words(line: str, broker: Broker) -> list[str]:
 
 def _run(line: str, broker: Broker, stdin: str = "") -> Ran:
     program, *arguments = _words(line, broker)
-    return run(program, *arguments, stdin=stdin, timeout=30)
+    return run(program, *arguments, stdin=stdin, timeout=PATIENCE)
 
 
 def _done(line: str, broker: Broker, stdin: str = "") -> list[str]:

@@ -131,7 +131,7 @@ def test_following_shows_what_comes(barnabas_broker: Broker, topic: str) -> None
 )
 def test_what_is_wrong_is_one_line(barnabas_broker: Broker, words: list[str], message: str) -> None:
     where = [] if "-b" in words else ["-b", barnabas_broker.bootstrap_servers]
-    ran = run_inside("barnabas", *words, *where, stdin="x\n", timeout=10)
+    ran = run_inside("barnabas", *words, *where, stdin="x\n")
     assert ran.code != 0
     assert len(ran.stderr.splitlines()) == 1
     assert ran.stderr.startswith(message)

@@ -104,6 +104,6 @@ def test_a_signal_ends_the_endless(barnabas_broker: Broker, topic: str) -> None:
     ],
 )
 def test_what_is_wrong_is_told(tool: str, arguments: list[str], message: str) -> None:
-    ran = run_inside(f"kafka-verifiable-{tool}", *arguments, timeout=8)
+    ran = run_inside(f"kafka-verifiable-{tool}", *arguments)
     assert ran.code == 1
     assert ran.stderr.splitlines()[0] == message

@@ -12,6 +12,7 @@ from benchmarks.group_members import ClassicMember, is_stable
 from benchmarks.protocol import UnexpectedAnswer
 from benchmarks.raw_client import Connection
 from kio.schema.errors import ErrorCode
+from tests.patience import PATIENCE
 from tests.unit.benchmarks import group_answers
 
 JOIN, SYNC, HEARTBEAT, LEAVE = 11, 14, 12, 13
@@ -46,14 +47,14 @@ class OneMemberCoordinator(threading.Thread):
 @pytest.fixture
 def coordinated() -> Iterator[tuple[Connection, OneMemberCoordinator]]:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        connection = Connection("127.0.0.1", server.getsockname()[1], timeout=5.0)
+        connection = Connection("127.0.0.1", server.getsockname()[1], timeout=PATIENCE)
         peer, _ = server.accept()
         coordinator = OneMemberCoordinator(peer)
         coordinator.start()
         with connection, peer:
             yield connection, coordinator
             connection.socket.shutdown(socket.SHUT_WR)
-            coordinator.join(5.0)
+            coordinator.join(PATIENCE)
 
 
 def test_a_crowd_joins_heartbeats_rejoins_and_leaves(
@@ -63,8 +64,8 @@ def test_a_crowd_joins_heartbeats_rejoins_and_leaves(
     member = ClassicMember("g", "t", 2)
     crowd = Crowd([connection], [member], interval=0.001)
     crowd.start()
-    crowd.run_until(lambda: is_stable(crowd.members, 2), timeout=5.0)
-    crowd.run_until(lambda: member.generation == 2 and member.settled, timeout=5.0)
+    crowd.run_until(lambda: is_stable(crowd.members, 2), timeout=PATIENCE)
+    crowd.run_until(lambda: member.generation == 2 and member.settled, timeout=PATIENCE)
     crowd.leave_all()
     crowd.close()
     assert coordinator.asked[:6] == [JOIN, SYNC, HEARTBEAT, HEARTBEAT, JOIN, SYNC]

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import pytest
 from benchmarks.protocol import ProduceAnswer, UnexpectedAnswer
 from benchmarks.raw_client import Connection, RequestRing, produce_times, replay_produce
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
 def pair() -> Iterator[tuple[Connection, socket.socket]]:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        connection = Connection("127.0.0.1", server.getsockname()[1], timeout=5.0)
+        connection = Connection("127.0.0.1", server.getsockname()[1], timeout=PATIENCE)
         peer, _ = server.accept()
         with connection, peer:
             yield connection, peer

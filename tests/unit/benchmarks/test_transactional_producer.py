@@ -27,6 +27,7 @@ from kio.schema.init_producer_id.v5.response import InitProducerIdResponse
 from kio.schema.produce.v12.request import ProduceRequest
 from kio.schema.types import BrokerId, ProducerId, TopicName
 from kio.static.primitive import i16, i32, i64
+from tests.patience import PATIENCE
 from tests.unit.benchmarks.group_answers import NO_TIME
 from tests.unit.benchmarks.kio_frames import parse, response
 
@@ -95,7 +96,9 @@ class Peer:
 
     def __init__(self, stack: ExitStack) -> None:
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        self.connection = stack.enter_context(Connection("127.0.0.1", server.getsockname()[1], timeout=5.0))
+        self.connection = stack.enter_context(
+            Connection("127.0.0.1", server.getsockname()[1], timeout=PATIENCE)
+        )
         self.socket = stack.enter_context(server.accept()[0])
 
     def sent(self) -> list[bytes]:

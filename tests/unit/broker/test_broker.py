@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.faulty_filesystem import FaultyFileSystem
+from tests.patience import PATIENCE
 
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.errors import StorageError
@@ -37,11 +38,11 @@ def test_start_and_stop_leave_the_marker_and_nothing_open(tmp_path: Path) -> Non
     async def scenario() -> None:
         broker = Broker(config(tmp_path))
         await broker.start()
-        with socket.create_connection(("127.0.0.1", broker.port), 5):
+        with socket.create_connection(("127.0.0.1", broker.port), PATIENCE):
             pass
         await broker.stop()
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", broker.port), 5)
+            socket.create_connection(("127.0.0.1", broker.port), PATIENCE)
         assert (tmp_path / "logs" / ".kafka_cleanshutdown").exists()
         await broker.stop()
 
@@ -66,7 +67,7 @@ def test_second_broker_on_a_directory_is_refused_and_the_first_works_on(tmp_path
         other_store = {"barnabas_metadata_store_path": tmp_path / "other.db"}
         with pytest.raises(StorageError, match="in use by another broker"):
             await Broker(config(tmp_path, **other_store)).start()
-        with socket.create_connection(("127.0.0.1", first.port), 5):
+        with socket.create_connection(("127.0.0.1", first.port), PATIENCE):
             pass
         await first.stop()
 

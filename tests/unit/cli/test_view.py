@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import pytest
+from tests.patience import PATIENCE
 
 from barnabas.cli.view import Column, Table, View, plain_table
 
@@ -46,7 +47,7 @@ def _on_terminal(program: str, *, interrupt: int = 0) -> tuple[str, int]:
         pass
     finally:
         os.close(leader)
-    return written.decode(), process.wait(30)
+    return written.decode(), process.wait(PATIENCE)
 
 
 def _rows(*rows: Sequence[object]) -> Table:

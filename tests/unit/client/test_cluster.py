@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.scripted_broker import ScriptedBroker
+from tests.patience import PATIENCE
 
 from barnabas.client.cluster import GROUP, Cluster
 from barnabas.client.errors import BrokerError, Unreachable
@@ -13,14 +14,14 @@ from barnabas.client.settings import ClientSettings
 NOT_COORDINATOR, LEADER_NOT_AVAILABLE, INVALID_TOPIC = 16, 5, 17
 
 
-def _settings(*brokers: str, patience: float = 0.0, api_timeout: float = 5.0) -> ClientSettings:
+def _settings(*brokers: str, patience: float = 0.0, api_timeout: float = PATIENCE) -> ClientSettings:
     from barnabas.client.address import parse_addresses
 
     return ClientSettings(
         tuple(parse_addresses(",".join(brokers))),
         patience=patience,
         api_timeout=api_timeout,
-        request_timeout=5.0,
+        request_timeout=PATIENCE,
     )
 
 
@@ -34,7 +35,7 @@ def test_first_bootstrap_server_that_answers_is_used() -> None:
 def test_peer_that_says_nothing_does_not_hide_the_next_bootstrap_server() -> None:
     with ScriptedBroker() as broker, socket.create_server(("127.0.0.1", 0)) as silent:
         settings = _settings(f"127.0.0.1:{silent.getsockname()[1]}", broker.address)
-        with Cluster(dataclasses.replace(settings, connect_timeout=0.1)) as cluster:
+        with Cluster(dataclasses.replace(settings, connect_timeout=1.0)) as cluster:
             assert cluster.cluster_id == "scripted"
 
 

@@ -1,11 +1,12 @@
 import re
 import socket
 import struct
-import time
+import threading
 from collections.abc import Mapping
 
 import pytest
 from tests.fakes.scripted_broker import ScriptedBroker
+from tests.patience import PATIENCE
 
 from barnabas.client.address import Address
 from barnabas.client.connection import Connection
@@ -15,7 +16,7 @@ ALL = {"topics": None}
 
 
 def _connect(port: int, timeout: float = 10.0) -> Connection:
-    return Connection(Address("127.0.0.1", port), client_id="test", connect_timeout=5.0, timeout=timeout)
+    return Connection(Address("127.0.0.1", port), client_id="test", connect_timeout=PATIENCE, timeout=timeout)
 
 
 def _one_line(error: BaseException) -> bool:
@@ -95,7 +96,9 @@ def test_refused_connection_names_the_address() -> None:
 
 def test_host_that_does_not_exist_is_one_line() -> None:
     with pytest.raises(Unreachable, match=re.escape("no-such-host.invalid:1: ")) as failure:
-        Connection(Address("no-such-host.invalid", 1), client_id="test", connect_timeout=5.0, timeout=1.0)
+        Connection(
+            Address("no-such-host.invalid", 1), client_id="test", connect_timeout=PATIENCE, timeout=1.0
+        )
     assert _one_line(failure.value)
 
 
@@ -126,12 +129,16 @@ def test_answer_that_drips_in_is_given_up() -> None:
 
 
 def test_answer_that_does_not_come_is_given_up() -> None:
+    given_up = threading.Event()
+
     def never(request: object) -> Mapping[str, object]:
-        time.sleep(0.3)
+        given_up.wait(PATIENCE)
         return {}
 
     with ScriptedBroker({"metadata": never}) as broker:
-        connection = _connect(broker.port, timeout=0.1)
+        connection = _connect(broker.port)
+        connection._timeout = 0.1
         with pytest.raises(TimedOut, match=r"did not answer METADATA in 0\.1 s$"):
             connection.ask("metadata", ALL)
+        given_up.set()
         assert not connection.is_open

@@ -2,10 +2,11 @@
 
 import socket
 import struct
-import time
+import threading
 
 import pytest
 from tests.fakes.scripted_broker import ScriptedBroker
+from tests.patience import PATIENCE
 
 from barnabas.client.address import parse_addresses
 from barnabas.client.cluster import Cluster
@@ -18,7 +19,7 @@ METADATA_1 = RawRequest("metadata", 3, 1, False, [struct.pack(">i", 0), b""])
 METADATA_9 = RawRequest("metadata", 3, 9, True, [b"\x01", memoryview(b"\x00\x00\x00\x00")])
 
 
-def _cluster(broker: ScriptedBroker, request_timeout: float = 5.0) -> Cluster:
+def _cluster(broker: ScriptedBroker, request_timeout: float = PATIENCE) -> Cluster:
     return Cluster(
         ClientSettings(tuple(parse_addresses(broker.address)), patience=0.0, request_timeout=request_timeout)
     )
@@ -68,20 +69,23 @@ def test_answer_to_another_request_is_refused() -> None:
 
 
 def test_silent_broker_is_given_up_in_time() -> None:
+    given_up = threading.Event()
+
+    def silent(request: object) -> dict[str, object]:
+        given_up.wait(PATIENCE)
+        return broker.itself()
+
     with (
         ScriptedBroker({"metadata": lambda request: broker.itself()}) as broker,
-        _cluster(broker, request_timeout=0.3) as cluster,
+        _cluster(broker) as cluster,
     ):
         connection = cluster.lease(1)
-
-        def slow(request: object) -> dict[str, object]:
-            time.sleep(0.8)
-            return broker.itself()
-
-        broker._answers["metadata"] = slow
+        connection._timeout = 0.3
+        broker._answers["metadata"] = silent
         connection.send(METADATA_1)
         with pytest.raises(TimedOut, match=r"did not answer METADATA in 0\.3 s"):
             connection.receive()
+        given_up.set()
         assert not connection.is_open
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 import pytest
+from tests.patience import PATIENCE
 
 from barnabas.metadata.store import (
     BadVersion,
@@ -26,7 +27,7 @@ from barnabas.metadata.store import (
 )
 
 Connect = Callable[[], MetadataStore]
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = PATIENCE
 
 
 class Recorder:

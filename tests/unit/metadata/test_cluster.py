@@ -4,6 +4,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.patience import PATIENCE
 
 from barnabas.base.config.listeners import Listener
 from barnabas.base.ids import decode_uuid
@@ -61,7 +62,7 @@ class Changes:
         cluster.subscribe(self._queue.put)
 
     def next(self) -> ClusterChange:
-        return self._queue.get(timeout=10)
+        return self._queue.get(timeout=PATIENCE)
 
     def wait_until(self, condition: Callable[[ClusterChange], bool]) -> ClusterChange:
         while not condition(change := self.next()):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 from tests.unit.metadata.store_contract import Recorder, StoreContract
 
 from barnabas.metadata import sqlite_writes
@@ -100,12 +101,12 @@ def test_watch_that_slept_too_long_is_told_so(connect: Connect, monkeypatch: pyt
 
     def sleep(_: object) -> None:
         asleep.set()
-        sleeping.wait(10)
+        sleeping.wait(PATIENCE)
 
     watcher.watch("/first", sleep)
     watcher.watch("/a", events, recursive=True)
     writer.create("/first")
-    assert asleep.wait(10)
+    assert asleep.wait(PATIENCE)
     for _ in range(10):
         writer.transaction([Create("/a"), Create("/a/b")])
         writer.delete("/a", recursive=True)

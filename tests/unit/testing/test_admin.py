@@ -2,6 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 from tests.fakes.scripted_broker import Answer, ScriptedBroker
+from tests.patience import PATIENCE
 
 from barnabas.testing.admin import Admin, AdminError
 
@@ -13,7 +14,7 @@ def _broker(answers: Mapping[str, Answer] | None = None, raw: bytes | None = Non
 
 
 def _admin(broker: ScriptedBroker) -> Admin:
-    return Admin("127.0.0.1", broker.port, timeout=10)
+    return Admin("127.0.0.1", broker.port, timeout=PATIENCE)
 
 
 def test_create_topic_asks_for_partitions_and_configuration() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.testing import Broker, BrokerStartError, broker
+from barnabas.testing import Broker, BrokerStartError
 
 
 class FakeHost:
@@ -36,7 +36,7 @@ class FakeHost:
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     fake = FakeHost()
-    monkeypatch.setattr(broker, "_new_host", lambda directory, *, process: fake)
+    monkeypatch.setattr(Broker, "_new_host", lambda self, directory: fake)
     return fake
 
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from tests.integration.clients.drivers import SendFailed
-from tests.integration.clients.messages import PATIENCE, Message, Settings
+from tests.integration.clients.messages import Message, Settings
+from tests.patience import PATIENCE
 
 
 class AiokafkaDriver:

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as Received
 from tests.integration.clients.drivers import SendFailed
-from tests.integration.clients.messages import PATIENCE, Message, Settings
+from tests.integration.clients.messages import Message, Settings
+from tests.patience import PATIENCE
 
 
 class ConfluentDriver:

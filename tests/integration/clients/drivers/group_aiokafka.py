@@ -28,7 +28,8 @@ from tests.integration.clients.drivers.group_client import (
     Offsets,
     Partition,
 )
-from tests.integration.clients.messages import PATIENCE, Message
+from tests.integration.clients.messages import Message
+from tests.patience import PATIENCE
 
 Result = TypeVar("Result")
 _ASSIGNORS = {
@@ -45,6 +46,7 @@ class AiokafkaGroupClient(ConsumerRebalanceListener):  # type: ignore[misc]  # n
         self._listener: Listener = listener
         self._runner: asyncio.Runner = asyncio.Runner()
         self._commits: set[asyncio.Task[None]] = set()
+        self._has_begun: bool = False
         self.consumer: Any = self._run(self._open(bootstrap_servers, settings))
 
     def subscribe(self, topics: Sequence[str]) -> None:
@@ -55,14 +57,19 @@ class AiokafkaGroupClient(ConsumerRebalanceListener):  # type: ignore[misc]  # n
                 self.consumer.subscribe(topics=list(topics), listener=self)
 
         self._run(subscribe())
+        self._has_begun = True
 
     def assign(self, partitions: Collection[Partition]) -> None:
         async def assign() -> None:
             self.consumer.assign([TopicPartition(*each) for each in partitions])
 
         self._run(assign())
+        self._has_begun = True
 
     def poll(self, seconds: float) -> list[Message]:
+        if not self._has_begun:  # without subscription and assignment getmany() ignores its timeout
+            self._run(asyncio.sleep(seconds))
+            return []
         try:
             polled = self._run(self.consumer.getmany(timeout_ms=int(seconds * 1000)))
         except NoOffsetForPartitionError as error:

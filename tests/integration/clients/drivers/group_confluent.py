@@ -13,7 +13,8 @@ from tests.integration.clients.drivers.group_client import (
     Offsets,
     Partition,
 )
-from tests.integration.clients.messages import PATIENCE, Message
+from tests.integration.clients.messages import Message
+from tests.patience import PATIENCE
 
 _FENCING = (
     KafkaError.FENCED_INSTANCE_ID,

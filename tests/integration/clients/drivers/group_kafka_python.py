@@ -27,7 +27,8 @@ from tests.integration.clients.drivers.group_client import (
     Offsets,
     Partition,
 )
-from tests.integration.clients.messages import PATIENCE, Message
+from tests.integration.clients.messages import Message
+from tests.patience import PATIENCE
 
 _LEAST_SECONDS = 0.5
 """A poll that ends in the midst of a join leaves 3.0.12 without heartbeats now and then."""

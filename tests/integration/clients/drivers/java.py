@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from tests.integration.clients.drivers import SendFailed
 from tests.integration.clients.jars import java_command
-from tests.integration.clients.messages import PATIENCE, Message, Settings
+from tests.integration.clients.messages import Message, Settings
+from tests.patience import PATIENCE
 
 
 class JavaMachine:
@@ -77,7 +78,7 @@ class JavaMachine:
         assert stdin is not None
         assert stdout is not None
         stdin.close()
-        self._process.wait(30)
+        self._process.wait(PATIENCE)
         self._reader.join()
         stdout.close()
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tests.integration.clients.drivers import SendFailed
-from tests.integration.clients.messages import PATIENCE, Message, Settings
+from tests.integration.clients.messages import Message, Settings
+from tests.patience import PATIENCE
 
 _KEY_ENDS = "\x1f"
 _MESSAGE_ENDS = "\x1e"

@@ -12,7 +12,8 @@ from concurrent.futures import Future
 from typing import NamedTuple, TypeVar
 
 from tests.integration.clients.drivers.group_client import GroupClient, Happening, Listener, Partition
-from tests.integration.clients.messages import PATIENCE, Message
+from tests.integration.clients.messages import Message
+from tests.patience import PATIENCE
 
 Result = TypeVar("Result")
 _POLL_SECONDS = 0.03

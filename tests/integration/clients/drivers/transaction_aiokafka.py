@@ -10,7 +10,8 @@ from aiokafka.structs import OffsetAndMetadata
 from tests.integration.clients.drivers import transaction_client
 from tests.integration.clients.drivers.group_client import Offsets
 from tests.integration.clients.drivers.transaction_client import TransactionFailed, TransactionSettings
-from tests.integration.clients.messages import PATIENCE, Message
+from tests.integration.clients.messages import Message
+from tests.patience import PATIENCE
 
 Result = TypeVar("Result")
 

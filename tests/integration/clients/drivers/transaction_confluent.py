@@ -13,7 +13,8 @@ from tests.integration.clients.drivers.transaction_client import (
     TransactionFailed,
     TransactionSettings,
 )
-from tests.integration.clients.messages import PATIENCE, Message
+from tests.integration.clients.messages import Message
+from tests.patience import PATIENCE
 
 _FENCING = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 

@@ -13,7 +13,8 @@ from tests.integration.clients.drivers.transaction_client import (
     TransactionFailed,
     TransactionSettings,
 )
-from tests.integration.clients.messages import PATIENCE, Message
+from tests.integration.clients.messages import Message
+from tests.patience import PATIENCE
 
 _FENCING = ("ProducerFencedException", "InvalidProducerEpochException", "InvalidPidMappingException")
 _ABORTABLE = ("TransactionAbortableException", "CommitFailedException")

@@ -16,7 +16,8 @@ from tests.integration.clients.drivers.transaction_client import (
     TransactionFailed,
     TransactionSettings,
 )
-from tests.integration.clients.messages import PATIENCE, Message
+from tests.integration.clients.messages import Message
+from tests.patience import PATIENCE
 
 _FENCING = (ProducerFencedError, InvalidProducerEpochError)
 

@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.integration.clients.drivers.group_client import GroupSettings
 from tests.integration.clients.drivers.group_confluent import consumer_settings
-from tests.integration.clients.messages import PATIENCE
+from tests.patience import PATIENCE
 
 _CRASH = 9
 

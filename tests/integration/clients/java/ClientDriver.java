@@ -36,7 +36,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Bytes are written in base64, null as "-". Clients are kept by their settings until "close", so that they live through a restart of the broker.
  */
 public final class ClientDriver {
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final Map<String, KafkaProducer<byte[], byte[]>> producers = new HashMap<>();
     private final Map<String, KafkaConsumer<byte[], byte[]>> consumers = new HashMap<>();

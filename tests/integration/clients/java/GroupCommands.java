@@ -26,7 +26,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Every line of an answer begins with "@name" and a tab, and those of one answer stay together. Partitions are written topic:number.
  */
 final class GroupCommands {
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final Map<String, Member> members = new HashMap<>();
     private final PrintStream out;

@@ -18,7 +18,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** Transactional producers, each with a name and a thread of its own; commands and answers are like those of GroupCommands. */
 final class TransactionCommands {
-    private static final long PATIENCE_SECONDS = 20;
+    private static final long PATIENCE_SECONDS = 60;
 
     private final Map<String, Producer> producers = new HashMap<>();
     private final PrintStream out;

@@ -13,7 +13,7 @@ import org.apache.kafka.common.requests.InitProducerIdRequest;
  * has no methods for it, and takes a transaction that it has kept for an empty one. An engine that wants it now goes this way too.
  */
 final class TwoPhase {
-    private static final long PATIENCE_SECONDS = 20;
+    private static final long PATIENCE_SECONDS = 60;
     private static final short VERSION = 6;
 
     private TwoPhase() {

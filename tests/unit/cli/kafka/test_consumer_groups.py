@@ -1,7 +1,5 @@
 """What `kafka-consumer-groups` says without any broker: wrong options, regular expressions, help."""
 
-import time
-
 import pytest
 
 from barnabas.cli.kafka.consumer_groups import main
@@ -93,9 +91,7 @@ def test_regular_expression_is_judged_as_kafka_judges_it(
 def test_broker_that_is_not_there_is_told_in_one_line_behind_kafkas_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    begun = time.monotonic()
     assert main(["--bootstrap-server", "127.0.0.1:1", "--list"]) == 1
-    assert time.monotonic() - begun < 10
     told = capsys.readouterr()
     assert told.out.startswith("\nError: Executing consumer group command failed due to No broker answers")
     assert told.out.count("\n") == 2

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.fakes.scripted_broker import Answer, ScriptedBroker
+from tests.patience import PATIENCE
 
 from barnabas.client.address import Address
 from barnabas.client.admin.group_description import (
@@ -35,7 +36,9 @@ def _assignment(version: int, topics: Mapping[str, list[int]]) -> bytes:
 @contextmanager
 def _cluster(answers: Mapping[str, Answer]) -> Iterator[Cluster]:
     with ScriptedBroker({"find_coordinator": COORDINATOR, **answers}) as broker:
-        settings = ClientSettings((Address("127.0.0.1", broker.port),), request_timeout=5.0, patience=0.0)
+        settings = ClientSettings(
+            (Address("127.0.0.1", broker.port),), request_timeout=PATIENCE, patience=0.0
+        )
         with Cluster(settings) as cluster:
             yield cluster
 

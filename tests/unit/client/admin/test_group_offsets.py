@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.scripted_broker import Answer, ScriptedBroker
+from tests.patience import PATIENCE
 
 from barnabas.client.address import Address
 from barnabas.client.admin.group_offsets import (
@@ -23,7 +24,9 @@ COORDINATOR = {"node_id": 1, "host": "127.0.0.1", "port": 1}
 @contextmanager
 def _cluster(answers: Mapping[str, Answer]) -> Iterator[tuple[Cluster, ScriptedBroker]]:
     with ScriptedBroker({"find_coordinator": COORDINATOR, **answers}) as broker:
-        settings = ClientSettings((Address("127.0.0.1", broker.port),), request_timeout=5.0, patience=0.0)
+        settings = ClientSettings(
+            (Address("127.0.0.1", broker.port),), request_timeout=PATIENCE, patience=0.0
+        )
         with Cluster(settings) as cluster:
             yield cluster, broker
 

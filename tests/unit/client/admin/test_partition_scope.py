@@ -1,5 +1,6 @@
 import pytest
 from tests.fakes.scripted_broker import ScriptedBroker
+from tests.patience import PATIENCE
 
 from barnabas.client.address import Address
 from barnabas.client.admin.partition_scope import BadScope, check_partitions, parse_scope, resolve_scopes
@@ -28,7 +29,9 @@ def test_partition_that_is_no_number_is_refused(word: str) -> None:
 
 
 def _cluster(broker: ScriptedBroker) -> Cluster:
-    return Cluster(ClientSettings((Address("127.0.0.1", broker.port),), request_timeout=5.0, patience=0.0))
+    return Cluster(
+        ClientSettings((Address("127.0.0.1", broker.port),), request_timeout=PATIENCE, patience=0.0)
+    )
 
 
 def _broker(*leaders: int, code: int = 0) -> ScriptedBroker:

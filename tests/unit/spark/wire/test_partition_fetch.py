@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE
 from tests.unit.spark.wire.log_broker import Log, LogBroker, Lose, Refuse
 
 from barnabas.client.errors import BrokerError, ClientError, Unreachable
@@ -25,7 +26,7 @@ def filled(batches: int = 20, size: int = 5) -> Log:
 def quick(**changed: Any) -> FetchSettings:
     given: dict[str, Any] = {
         "retry_backoff": 0.001,
-        "poll_timeout": 5.0,
+        "poll_timeout": PATIENCE,
         "partition_max_bytes": 300,
         **changed,
     }
@@ -95,7 +96,7 @@ def test_next_chunk_is_asked_for_before_the_caller_is_done_with_this_one() -> No
     with LogBroker(logs=[filled()]) as broker, broker.cluster() as cluster:
         chunks = PartitionFetcher(cluster, "t", 0, quick()).chunks(0, 100)
         first = next(chunks)
-        deadline = time.monotonic() + 5.0
+        deadline = time.monotonic() + PATIENCE
         while len(broker.fetched_offsets) < 2 and time.monotonic() < deadline:
             time.sleep(0.001)
         assert broker.fetched_offsets == [0, first.next_offset]
@@ -247,9 +248,9 @@ def test_log_without_records_up_to_its_end_is_read_to_the_end() -> None:
 def test_end_that_is_never_reached_is_an_error() -> None:
     with (
         LogBroker(logs=[filled(2)]) as broker,
-        pytest.raises(NothingArrives, match=r"Cannot fetch offset 10 of t-0 in 0\.1 s"),
+        pytest.raises(NothingArrives, match=r"Cannot fetch offset 10 of t-0 in 0\.5 s"),
     ):
-        read(broker, 0, 40, poll_timeout=0.1)
+        read(broker, 0, 40, poll_timeout=0.5)
 
 
 def test_records_that_come_later_are_waited_for() -> None:

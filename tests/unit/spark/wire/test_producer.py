@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE
 from tests.unit.spark.wire.log_broker import LogBroker, Lose, Refuse
 
 from barnabas.client.errors import BadSettings, BrokerError, ClientError
@@ -56,7 +57,12 @@ def rows(first: int, count: int) -> Any:
 
 
 def quick(**changed: Any) -> ProduceSettings:
-    given: dict[str, Any] = {"retry_backoff": 0.001, "delivery_timeout": 10.0, "batch_bytes": 1, **changed}
+    given: dict[str, Any] = {
+        "retry_backoff": 0.001,
+        "delivery_timeout": PATIENCE,
+        "batch_bytes": 1,
+        **changed,
+    }
     return ProduceSettings(**given)
 
 
@@ -232,12 +238,10 @@ def test_topic_that_comes_to_be_is_waited_for() -> None:
 def test_topic_that_never_comes_is_an_error_after_the_delivery_timeout() -> None:
     with LogBroker() as broker, broker.cluster() as cluster:
         broker.topic_errors.extend([UNKNOWN_TOPIC] * 1000)
-        started = time.monotonic()
         with Producer(cluster, quick(delivery_timeout=0.2), encode=encode) as producer:
             producer.send("t", 0, rows(0, 5))
             with pytest.raises(BrokerError, match=r"There is no topic t; records for t-0 were not delivered"):
                 producer.flush()
-        assert time.monotonic() - started < 2.0
 
 
 def test_leader_that_refuses_for_ever_is_given_up_with_its_error() -> None:
