@@ -21,7 +21,9 @@ from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.sqlite_store import SqliteStore
 from barnabas.metadata.store import StoreError
 from barnabas.storage import names
-from barnabas.storage.leader_epochs import LeaderEpochs
+from barnabas.storage.batch_scan import iter_file_headers
+from barnabas.storage.checkpoints import MalformedCheckpoint
+from barnabas.storage.leader_epochs import UNDEFINED_EPOCH, LeaderEpochs
 from barnabas.storage.log_inventory import FoundPartition, list_partitions
 from barnabas.storage.producer_snapshot import decode_snapshot
 
@@ -83,8 +85,25 @@ def _topic_of(name: str, partitions: list[FoundPartition], log_dir: Path, fs: Fi
 
 def _latest_epoch(directory: Path, fs: FileSystem) -> int:
     epochs = LeaderEpochs(directory, fs)
-    epochs.load()
+    try:
+        epochs.load()
+    except MalformedCheckpoint:
+        return _latest_epoch_in_batches(directory, fs)
     return epochs.latest_epoch
+
+
+def _latest_epoch_in_batches(directory: Path, fs: FileSystem) -> int:
+    """As the loader will read it when the log is opened."""
+    latest = UNDEFINED_EPOCH
+    for name in fs.listdir(directory):
+        if name.endswith(names.LOG):
+            path = directory / name
+            try:
+                for _, header in iter_file_headers(fs.open(path, read_only=True), 0, fs.size(path)):
+                    latest = max(latest, header.partition_leader_epoch)
+            except KafkaError:
+                continue  # a torn tail: recovery will cut it
+    return latest
 
 
 def _largest_producer_id(log_dir: Path, found: Iterable[FoundPartition], fs: FileSystem) -> int:

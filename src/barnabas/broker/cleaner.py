@@ -114,7 +114,10 @@ class LogCleaner:
         logs = self._context.logs
         loop = asyncio.get_running_loop()
         for key in await loop.run_in_executor(self._context.executor, logs.cold_worth_cleaning):
-            logs.get(key)
+            try:
+                logs.get(key)
+            except KafkaError as error:
+                logger.error("Compaction of %s: %s", key, error.message)
         candidates: list[tuple[float, Log, CleanableRange]] = []
         for number, log in enumerate(logs.opened()):
             if number % _LOGS_PER_STEP == _LOGS_PER_STEP - 1:
@@ -123,7 +126,7 @@ class LogCleaner:
             if found is not None:
                 candidates.append((found.ratio, log, found))
         self._uncleanable = {key: log for key, log in self._uncleanable.items() if not log.is_closed}
-        await self._write(logs.cleaner_offset_writes())
+        await self._write(logs.checkpoints.cleaner_offsets())
         for _, log, found in sorted(candidates, key=lambda each: -each[0]):
             if not log.is_closed and not log.is_offline:
                 self._begin(log, found)
@@ -231,7 +234,7 @@ class LogCleaner:
         if root is None or log.is_closed:
             return
         root.cleaner_offsets.put(key, min(stats.end_offset, log.log_end_offset))
-        await self._write(self._context.logs.cleaner_offset_writes())
+        await self._write(self._context.logs.checkpoints.cleaner_offsets())
         logger.info(
             "Compacted %s, %d to %d: %.1f MB to %.1f MB, %d records to %d, %d keys, in %.2f s (%.1f MB/s)",
             key, plan.job.first_dirty_offset, stats.end_offset, stats.bytes_read / 1e6,
@@ -286,4 +289,4 @@ class LogCleaner:
             try:
                 await loop.run_in_executor(self._context.executor, write.run)
             except OSError as error:
-                self._context.logs.checkpoint_failed(write, error)
+                self._context.logs.checkpoints.failed(write, error)

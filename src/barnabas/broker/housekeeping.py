@@ -70,7 +70,10 @@ class Housekeeping:
         logs = self._context.logs
         loop = asyncio.get_running_loop()
         for key in await loop.run_in_executor(self._context.executor, logs.cold_with_old_segments):
-            logs.get(key)
+            try:
+                logs.get(key)
+            except KafkaError as error:
+                logger.error("Retention of %s: %s", key, error.message)
         await _in_steps(logs.opened(), _delete_old_segments)
 
     async def _flush_due(self) -> None:
@@ -87,13 +90,13 @@ class Housekeeping:
         self._transactions.expire()
 
     async def _checkpoint_recovery_points(self) -> None:
-        await self._write(self._context.logs.recovery_point_writes())
+        await self._write(self._context.logs.checkpoints.recovery_points())
 
     async def _checkpoint_log_starts(self) -> None:
-        await self._write(self._context.logs.log_start_writes())
+        await self._write(self._context.logs.checkpoints.log_start_offsets())
 
     async def _checkpoint_high_watermarks(self) -> None:
-        await self._write(self._context.logs.high_watermark_writes())
+        await self._write(self._context.logs.checkpoints.high_watermarks())
 
     async def _write(self, writes: Sequence[CheckpointWrite]) -> None:
         loop = asyncio.get_running_loop()
@@ -101,7 +104,7 @@ class Housekeeping:
             try:
                 await loop.run_in_executor(self._context.executor, write.run)
             except OSError as error:
-                self._context.logs.checkpoint_failed(write, error)
+                self._context.logs.checkpoints.failed(write, error)
 
 
 async def _in_steps(logs: Sequence[Log], job: Callable[[Log], object]) -> None:

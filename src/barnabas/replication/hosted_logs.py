@@ -8,7 +8,8 @@ A log that was there before and is not found while a log directory is offline is
 directory: it is not made anew elsewhere, where it would be empty, and in the way when the directory is back.
 
 A directory that carries another topic's id is a leftover of a topic of the same name. It is never used and
-never deleted: it is set aside under a name ending in `-stray`, with a warning.
+never deleted: it is set aside under a name ending in `-stray`, with a warning. So is a log that is older than
+its topic and does not say whose it is.
 """
 
 import logging
@@ -42,16 +43,14 @@ class HostedLogs:
         self._wanted: dict[TopicPartition, UUID] = {}
         self._unwanted: dict[TopicPartition, None] = {}
         self._out_of_reach: set[TopicPartition] = set()
+        self._older_than_topic: set[TopicPartition] = set()
+        """There was a log before the topic was created: it is ours only if it carries the topic's id."""
 
     def get(self, name: TopicPartition, topic_id: UUID) -> Log:
         """The partition's log, opened or made if need be; raises StorageError when its disk has failed."""
         if name in self._unwanted:
             self._delete(name)
-        log = self._logs.get(name)
-        if log is not None and log.topic_id not in (None, topic_id):
-            logger.warning("%s was left by another topic of that name: set aside, not used", log.directory)
-            self._logs.set_aside_log(name)
-            log = None
+        log = self._find(name, topic_id)
         self._wanted.pop(name, None)
         if log is None and name in self._out_of_reach:
             raise StorageError(f"{name} is not in any log directory that works; some are offline")
@@ -61,13 +60,35 @@ class HostedLogs:
             log.assign_topic_id(topic_id)
         return log
 
+    def _find(self, name: TopicPartition, topic_id: UUID) -> Log | None:
+        """The log that is there, if it is the topic's; another topic's is set aside."""
+        is_older = name in self._older_than_topic
+        try:
+            log = self._logs.get(name)
+        except StorageError:
+            if not (is_older and self._logs.is_unusable(name)):
+                raise
+            logger.warning("The log of %s cannot be read and is older than its topic: set aside", name)
+            self._logs.set_aside_log(name)
+            log = None
+        if log is not None and log.topic_id != topic_id and (is_older or log.topic_id is not None):
+            logger.warning("%s was left by another topic of that name: set aside, not used", log.directory)
+            self._logs.set_aside_log(name)
+            log = None
+        self._older_than_topic.discard(name)
+        return log
+
     def is_known_empty(self, name: TopicPartition) -> bool:
         """Whether a log has no records, as far as that can be told without opening it."""
-        return name in self._wanted or self._logs.is_known_empty(name)
+        is_to_be_made = name in self._wanted and name not in self._older_than_topic
+        return is_to_be_made or self._logs.is_known_empty(name)
 
     def want(self, name: TopicPartition, topic_id: UUID, *, is_new: bool) -> None:
         """There shall be a log; `settle` makes it. One that `is_new` cannot be in an offline directory."""
-        if name in self._logs and name not in self._unwanted:
+        if self._logs.has_files(name) and name not in self._unwanted:
+            if is_new:
+                self._older_than_topic.add(name)
+                self._wanted[name] = topic_id
             return
         if not is_new and any(not directory.is_online for directory in self._logs.directories):
             self._out_of_reach.add(name)
@@ -78,7 +99,8 @@ class HostedLogs:
         """There shall be no log; `settle` removes it."""
         self._wanted.pop(name, None)
         self._out_of_reach.discard(name)
-        if name in self._logs:
+        self._older_than_topic.discard(name)
+        if self._logs.has_files(name):
             self._unwanted[name] = None
 
     def settle(self) -> None:

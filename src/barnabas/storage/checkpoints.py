@@ -2,12 +2,16 @@
 
 Format: a line with the version (0), a line with the number of entries, a line per entry: `<topic>
 <partition> <offset>` or `<epoch> <start offset>`. Files are replaced whole, after a sync, so that a reader
-finds the old or the new one; an empty file has no entries.
+finds the old or the new one.
+
+A checkpoint is a hint: what it says can be derived from the logs, at a cost. So a damaged line is left out
+with a warning and the other lines count; `is_intact` says whether a partition without an entry had none.
 """
 
+import logging
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from barnabas.base.filesystem import FileSystem
@@ -17,6 +21,8 @@ VERSION = 0
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
+_LARGEST = 2**63 - 1
+_logger = logging.getLogger(__name__)
 
 
 class MalformedCheckpoint(OSError):
@@ -29,6 +35,7 @@ def encode_lines(entries: Iterable[str]) -> bytes:
 
 
 def decode_lines(data: bytes, path: Path) -> list[str]:
+    """The entries of a file that has to be whole; an empty file has none."""
     lines = data.decode("utf-8", "replace").splitlines()
     if len(lines) < 2:
         return []
@@ -44,20 +51,52 @@ def decode_lines(data: bytes, path: Path) -> list[str]:
     return entries
 
 
-def read_offsets(fs: FileSystem, path: Path) -> dict[TopicPartition, int]:
-    """The offsets in a checkpoint file; empty if there is none."""
+@dataclass(frozen=True, slots=True)
+class CheckpointedOffsets:
+    offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    is_intact: bool = False
+    """False if the file is missing, empty or damaged: a partition without an entry may have had one."""
+
+
+def read_checkpoint(fs: FileSystem, path: Path) -> CheckpointedOffsets:
+    """Every entry that can be read; each line that cannot be is reported and left out."""
     try:
         data = fs.read_bytes(path)
     except FileNotFoundError:
-        return {}
-    offsets = {}
-    for line in decode_lines(data, path):
-        try:
-            topic, partition, offset = line.split()
-            offsets[TopicPartition(topic, int(partition))] = int(offset)
-        except ValueError:
-            raise MalformedCheckpoint(f"{path} has the line {line!r}") from None
-    return offsets
+        return CheckpointedOffsets()
+    *lines, rest = data.decode("utf-8", "replace").split("\n")
+    flaws = [f"the last line {rest!r} is not complete"] if rest else []
+    if len(lines) < 2 or lines[0] != str(VERSION) or not _is_number(lines[1]):
+        flaws.append(f"it starts with {lines[:2]}")
+    offsets: dict[TopicPartition, int] = {}
+    for line in lines[2:]:
+        entry = _parse(line)
+        if entry is None or entry[0] in offsets:
+            flaws.append(f"the line {line[:300]!r} is damaged")
+        if entry is not None and offsets.setdefault(*entry) != entry[1]:
+            del offsets[entry[0]]
+    if not flaws and int(lines[1]) != len(offsets):
+        flaws.append(f"it has {len(offsets)} entries, expected {lines[1]}")
+    for flaw in flaws:
+        _logger.warning("%s: %s; what it said is derived from the logs", path, flaw)
+    return CheckpointedOffsets(offsets, not flaws)
+
+
+def _parse(line: str) -> tuple[TopicPartition, int] | None:
+    parts = line.split(" ")
+    if len(parts) != 3 or not parts[0] or not _is_number(parts[1]) or not _is_number(parts[2]):
+        return None
+    topic, partition, offset = parts[0], int(parts[1]), int(parts[2])
+    return (TopicPartition(topic, partition), offset) if offset <= _LARGEST else None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 19
+
+
+def read_offsets(fs: FileSystem, path: Path) -> dict[TopicPartition, int]:
+    """The offsets in a checkpoint file, as far as it can be read; empty if there is none."""
+    return read_checkpoint(fs, path).offsets
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
@@ -77,20 +116,32 @@ class CheckpointFile:
         self._made: int = 0
         self._written: int = 0
         self._last_content: bytes | None = None
+        self._last_keys: frozenset[TopicPartition] = frozenset()
+        """The partitions in the content that was prepared last."""
+        self._keys_on_disk: frozenset[TopicPartition] = frozenset()
 
-    def read(self) -> dict[TopicPartition, int]:
-        return read_offsets(self._fs, self.path)
+    def read(self) -> CheckpointedOffsets:
+        found = read_checkpoint(self._fs, self.path)
+        self._keys_on_disk = frozenset(found.offsets)
+        return found
 
-    def prepare(self, offsets: Mapping[TopicPartition, int]) -> "CheckpointWrite | None":
-        """What has to be written; None if it is what was prepared last."""
+    def mentions(self, key: TopicPartition) -> bool:
+        """Whether a crash may find an entry of this partition: in the file, or in what is being written."""
+        return key in self._keys_on_disk or key in self._last_keys
+
+    def prepare(
+        self, offsets: Mapping[TopicPartition, int], *, force: bool = False
+    ) -> "CheckpointWrite | None":
+        """What has to be written; None if it is what was prepared last, unless `force` is set."""
         content = encode_offsets(offsets)
-        if content == self._last_content:
+        if content == self._last_content and not force:
             return None
         self._last_content = content
+        self._last_keys = frozenset(offsets)
         self._made += 1
-        return CheckpointWrite(self, self._made, content)
+        return CheckpointWrite(self, self._made, content, self._last_keys)
 
-    def write(self, number: int, content: bytes) -> None:
+    def write(self, number: int, content: bytes, keys: frozenset[TopicPartition]) -> None:
         with self._lock:
             if number > self._written:
                 try:
@@ -99,6 +150,7 @@ class CheckpointFile:
                     self._last_content = None  # the next one is written, also if it says the same
                     raise
                 self._written = number
+                self._keys_on_disk = keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +158,7 @@ class CheckpointWrite:
     file: CheckpointFile
     number: int
     content: bytes
+    keys: frozenset[TopicPartition]
 
     def run(self) -> None:
-        self.file.write(self.number, self.content)
+        self.file.write(self.number, self.content, self.keys)

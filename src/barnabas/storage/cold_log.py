@@ -1,6 +1,8 @@
 """A log that nobody has used since a clean stop: a name and three offsets, and no file open.
 
-What must not open it looks at its files: its size, and whether retention has anything to delete.
+The offsets are what the checkpoints say, and a checkpoint is a hint. What must not open the log looks at its
+files: its size, whether it has records, whether retention has anything to delete. Where the files contradict
+the offsets the log is opened.
 """
 
 import logging
@@ -27,9 +29,11 @@ class ColdLog:
     root: LogDirectory
     name: str
     recovery_point: int
-    """After a clean stop also the log end offset."""
+    """After a clean stop also the log end offset, if the checkpoint is right."""
     log_start_offset: int
     high_watermark: int
+    needs_recovery: bool = False
+    """The log was not closed by a clean stop of this directory."""
     is_single: bool = False
     """There is no segment but the active one, and as long as the log is cold there will be none."""
 
@@ -40,21 +44,34 @@ class ColdLog:
     def size(self, fs: FileSystem) -> int:
         return sum(segment.size for segment in _segments(fs, self.directory))
 
+    def is_empty(self, fs: FileSystem) -> bool:
+        """Whether there are no records, by the sizes of the files; False if they cannot be read."""
+        try:
+            return not any(segment.size for segment in _segments(fs, self.directory))
+        except OSError:
+            return False
+
+    def _is_plausible(self, segments: "list[_SegmentOnDisk]") -> bool:
+        """Whether the log can end where the checkpoint says."""
+        base_offset = segments[-1].base_offset
+        return self.recovery_point > base_offset if segments[-1].size else self.recovery_point == base_offset
+
     def has_old_segments(self, fs: FileSystem, config_of: Callable[[], LogConfig], now_ms: int) -> bool:
         """Whether retention has something to delete."""
         segments = _segments(fs, self.directory)
-        return (
-            bool(segments)
-            and count_deletable(
-                segments,
-                config_of(),
-                log_start_offset=self.log_start_offset,
-                high_watermark=self.high_watermark,
-                log_end_offset=self.recovery_point,
-                now_ms=now_ms,
-            )
-            > 0
+        if not segments:
+            return False
+        if not self._is_plausible(segments):
+            return True
+        count = count_deletable(
+            segments,
+            config_of(),
+            log_start_offset=self.log_start_offset,
+            high_watermark=self.high_watermark,
+            log_end_offset=self.recovery_point,
+            now_ms=now_ms,
         )
+        return count > 0
 
     def is_worth_cleaning(self, fs: FileSystem, config_of: Callable[[], LogConfig], now_ms: int) -> bool:
         """Whether compaction has something to do. Most logs have one segment only, and are asked once."""
@@ -64,6 +81,8 @@ class ColdLog:
         if len(segments) < 2:
             self.is_single = True
             return False
+        if not self._is_plausible(segments):
+            return True
         parsed = names.parse_directory(self.name)
         checkpoint = self.root.cleaner_offsets.get(parsed.topic_partition) if parsed is not None else None
         start = max(self.log_start_offset, segments[0].base_offset)

@@ -43,6 +43,9 @@ class LeaderEpochs:
                 epoch, start_offset = map(int, line.split())
             except ValueError:
                 raise MalformedCheckpoint(f"{self.path} has the line {line!r}") from None
+            last = self.entries[-1] if self.entries else None
+            if last is not None and (epoch <= last.epoch or start_offset <= last.start_offset):
+                raise MalformedCheckpoint(f"{self.path} does not ascend at the line {line!r}")
             self.assign(epoch, start_offset)
         self.is_dirty = False
 

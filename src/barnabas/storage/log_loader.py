@@ -8,7 +8,8 @@ The passes:
 4. load the segments; index files without a log go, a damaged index of aborted transactions is rebuilt;
 5. after an unclean stop: scan every segment from the recovery point on, cut the log at the first batch that
    is not whole, drop the segments behind the cut, rebuild indexes, leader epochs and producer state;
-6. if the log ends before it should start: begin anew at the log start;
+6. if the log ends before it should start: begin anew at the log start if there are no records, else the
+   checkpointed log start is not that of this log and the records are kept;
 7. bring the leader epochs within the log and the producers to its end.
 
 After a clean stop passes 1 to 4 look at names only, and nothing of the log is scanned but its last few
@@ -119,6 +120,9 @@ class LogLoader:
         suspects = [] if self.clean else segments.from_offset(self.recovery_point)
         self._check_txn_indexes(suspects, segments, leader_epochs, snapshots)
         self._recover(suspects, segments, leader_epochs, snapshots)
+        if not self.clean and len(segments) and segments.active.next_offset() < self.recovery_point:
+            self._distrust_recovery_point()
+            self._recover(list(segments), segments, leader_epochs, snapshots)
         log_end_offset = self._end_of(segments, leader_epochs, snapshots)
         leader_epochs.truncate_from_end(log_end_offset)
         leader_epochs.truncate_from_start(self.log_start_offset)
@@ -152,18 +156,30 @@ class LogLoader:
         )
 
     def _load_leader_epochs(self, segments: Segments) -> LeaderEpochs:
-        """From their file; from the batches themselves where that makes no sense."""
+        """From their file; from the batches themselves if it is damaged, or missing after a clean stop."""
         leader_epochs = LeaderEpochs(self.directory, self.environment.fs)
         try:
             leader_epochs.load()
+            if leader_epochs.entries or not segments.size or not self.clean:
+                return leader_epochs
+            _logger.warning("%s has no leader epochs: reading them from the batches", self.directory)
         except MalformedCheckpoint as error:
             _logger.warning("reading the leader epochs from the batches: %s", error)
-            leader_epochs.clear()
-            for segment in segments:
-                for _, header in iter_file_headers(segment.file, 0, segment.size):
-                    if header.partition_leader_epoch > leader_epochs.latest_epoch:
-                        leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+        leader_epochs.clear()
+        for segment in segments:
+            for _, header in iter_file_headers(segment.file, 0, segment.size):
+                if header.partition_leader_epoch > leader_epochs.latest_epoch:
+                    leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
         return leader_epochs
+
+    def _distrust_recovery_point(self) -> None:
+        """What a flush has covered does not disappear: the recovery point is that of another log."""
+        _logger.warning(
+            "%s ends before its recovery point %d: all of it is recovered",
+            self.directory,
+            self.recovery_point,
+        )
+        self.recovery_point = 0
 
     def _topic_id(self) -> UUID | None:
         try:
@@ -331,12 +347,9 @@ class LogLoader:
     def _end_of(self, segments: Segments, leader_epochs: LeaderEpochs, snapshots: ProducerSnapshots) -> int:
         log_end_offset = segments.active.next_offset() if len(segments) else None
         if log_end_offset is not None and log_end_offset < self.log_start_offset:
-            _logger.warning(
-                "%s ends at %d, before its start %d: beginning anew there",
-                self.directory,
-                log_end_offset,
-                self.log_start_offset,
-            )
+            if segments.size:
+                self._distrust_log_start(log_end_offset)
+                return log_end_offset
             for segment in segments:
                 self._drop(segment, segments, snapshots)
             leader_epochs.clear()
@@ -346,6 +359,20 @@ class LogLoader:
             segments.add(create_segment(self.directory, self.log_start_offset, self.config, self.environment))
             return self.log_start_offset
         return log_end_offset
+
+    def _distrust_log_start(self, log_end_offset: int) -> None:
+        """The entry is of an earlier log of this name, or the records above it were lost with the power.
+
+        Apache Kafka deletes the segments. In the first case that loses acknowledged records; in the second
+        keeping them shows some that were deleted. They are kept.
+        """
+        _logger.warning(
+            "%s ends at %d, before its log start %d: the checkpoint is ignored and the records are kept",
+            self.directory,
+            log_end_offset,
+            self.log_start_offset,
+        )
+        self.log_start_offset = 0
 
 
 def _offset(name: str) -> int:

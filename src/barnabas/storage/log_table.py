@@ -12,6 +12,8 @@ class LogTable:
     def __init__(self) -> None:
         self.opened: dict[TopicPartition, Log] = {}
         self.cold: dict[TopicPartition, ColdLog] = {}
+        self.failed: dict[TopicPartition, ColdLog] = {}
+        """Logs that could not be opened; their entries in the checkpoints are kept."""
         self.roots: dict[TopicPartition, LogDirectory] = {}
 
     def __contains__(self, key: TopicPartition) -> bool:
@@ -23,10 +25,17 @@ class LogTable:
     def __len__(self) -> int:
         return len(self.opened) + len(self.cold)
 
+    def remove(self, key: TopicPartition) -> None:
+        """The partition has no log any more."""
+        self.opened.pop(key, None)
+        self.cold.pop(key, None)
+        self.failed.pop(key, None)
+        self.roots.pop(key, None)
+
     def in_directory(self, directory: LogDirectory) -> Iterable[tuple[TopicPartition, Log | ColdLog]]:
         for key, root in self.roots.items():
             if root is directory:
-                entry = self.opened.get(key) or self.cold.get(key)
+                entry = self.opened.get(key) or self.cold.get(key) or self.failed.get(key)
                 if entry is not None:
                     yield key, entry
 

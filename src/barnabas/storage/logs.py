@@ -6,7 +6,8 @@ thread calls everything here except what says otherwise; `CheckpointWrite.run` a
 threads.
 
 Order of a clean stop: the logs are closed (records, indexes, snapshots synced), then the checkpoints
-written, then the marker: whoever finds the marker may believe all the rest.
+written, then the marker: whoever finds the marker may believe all the rest. A directory with a log that could
+not be recovered, or not be closed, gets no marker: the next start recovers it again.
 """
 
 import logging
@@ -23,13 +24,14 @@ from barnabas.base.errors import KafkaError, StorageError
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.storage import names
-from barnabas.storage.checkpoints import CheckpointWrite
 from barnabas.storage.cold_log import ColdLog, ColdQuestion, find_cold
 from barnabas.storage.deleted_files import DeletedFiles, DeletedSink, unlink_now
 from barnabas.storage.directory_description import DirectoryDescription as DirectoryDescription
 from barnabas.storage.directory_description import describe_directory
 from barnabas.storage.environment import LogEnvironment
+from barnabas.storage.found_logs import find_logs
 from barnabas.storage.log import Log
+from barnabas.storage.log_checkpoints import LogCheckpoints
 from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
 from barnabas.storage.log_loader import create_log, open_log
 from barnabas.storage.log_table import LogTable
@@ -75,6 +77,7 @@ class Logs:
             LogDirectory(path, self._environment.fs, self._environment.clock) for path in paths
         ]
         self._table: LogTable = LogTable()
+        self.checkpoints: LogCheckpoints = LogCheckpoints(self.directories, self._table)
         self._environments: dict[Path, LogEnvironment] = {}
 
     # ---- start
@@ -99,34 +102,22 @@ class Logs:
         self.cluster_id = directory.cluster_id
 
     def _register(self, directory: LogDirectory) -> None:
-        recovery_points = directory.recovery_points.read()
-        log_starts = directory.log_start_offsets.read()
-        high_watermarks = directory.high_watermarks.read()
-        directory.cleaner_offsets.load()
-        found: dict[TopicPartition, ColdLog] = {}
-        for partition in directory.partitions():
-            if partition.mark == "delete":
-                self._unlink_directory(directory.path / partition.name, delay_ms=0)
-            elif partition.mark:
-                _logger.warning("leaving %s alone", directory.path / partition.name)
-                self.set_aside.append(directory.path / partition.name)
-            else:
-                key = partition.topic_partition
-                if key in self._table.roots:
-                    raise LogDirectoryError(
-                        f"{key} is both in {self._table.roots[key].path} and in {directory.path}"
-                    )
-                found[key] = ColdLog(
-                    directory,
-                    partition.name,
-                    recovery_points.get(key, 0),
-                    log_starts.get(key, 0),
-                    high_watermarks.get(key, 0),
+        found = find_logs(directory, self._environment.fs)
+        for path in found.deleted:
+            self._unlink_directory(path, delay_ms=0)
+        for path in found.set_aside:
+            _logger.warning("leaving %s alone", path)
+            self.set_aside.append(path)
+        for key in found.logs:
+            if key in self._table.roots:
+                raise LogDirectoryError(
+                    f"{key} is both in {self._table.roots[key].path} and in {directory.path}"
                 )
-                self._table.roots[key] = directory
-        self._table.cold.update(found)
-        if not directory.was_clean and found:
-            self._recover(directory, found)
+            self._table.roots[key] = directory
+        self._table.cold.update(found.logs)
+        unclean = {key: cold for key, cold in found.logs.items() if cold.needs_recovery}
+        if unclean:
+            self._recover(directory, unclean)
 
     def _recover(self, directory: LogDirectory, found: dict[TopicPartition, ColdLog]) -> None:
         _logger.info("recovering %d logs in %s after an unclean stop", len(found), directory.path)
@@ -143,16 +134,17 @@ class Logs:
         A log that was closed cleanly and met a shortage of descriptors is opened when it is next needed.
         """
         _logger.error("%s cannot be opened: %s", cold.directory, error)
-        if is_shortage(error) and cold.root.was_clean:
+        if is_shortage(error) and not cold.needs_recovery:
             return
         self.failed[key] = str(error)
         self._table.cold.pop(key, None)
+        self._table.failed[key] = cold
         if isinstance(error, OSError) and error.errno is not None:
             cold.root.fail(error)
 
     def _try_open(self, item: tuple[TopicPartition, ColdLog]) -> Log | Exception:
         try:
-            log = self._open(*item, clean=False)
+            log = self._open(*item)
             if log.flush_due:
                 # Where the topic asks for a flush nothing above the recovery point may be seen: here it
                 # costs a thread's time, later it would hide records that consumers have read before.
@@ -161,12 +153,12 @@ class Logs:
         except (OSError, KafkaError) as error:
             return error
 
-    def _open(self, key: TopicPartition, cold: ColdLog, *, clean: bool) -> Log:
+    def _open(self, key: TopicPartition, cold: ColdLog) -> Log:
         return open_log(
             cold.directory,
             self._config_for(key.topic),
             self._environment_of(cold.root),
-            clean=clean,
+            clean=not cold.needs_recovery,
             recovery_point=cold.recovery_point,
             log_start_offset=cold.log_start_offset,
             topic_partition=key,
@@ -178,7 +170,7 @@ class Logs:
             environment = self._environments[directory.path] = replace(
                 self._environment,
                 on_failure=directory.fail,
-                on_truncated=lambda: self._write_recovery_points(directory),
+                on_truncated=lambda: self.checkpoints.write_recovery_points(directory),
                 on_cut=directory.cleaner_offsets.cap,
             )
         return environment
@@ -194,6 +186,15 @@ class Logs:
     def __contains__(self, key: TopicPartition) -> bool:
         return key in self._table
 
+    def has_files(self, key: TopicPartition) -> bool:
+        """Whether there is a log, also one that could not be opened."""
+        return key in self._table or key in self._table.failed
+
+    def is_unusable(self, key: TopicPartition) -> bool:
+        """Whether there is a log that could not be opened, in a directory that works."""
+        failed = self._table.failed.get(key)
+        return failed is not None and failed.root.is_online
+
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._table)
 
@@ -201,7 +202,7 @@ class Logs:
         return len(self._table)
 
     def get(self, key: TopicPartition) -> Log | None:
-        """The log, opened if need be; None if there is none. Raises `StorageError` if its disk failed."""
+        """The log, opened if need be; None if there is none. Raises `StorageError` if it cannot be opened."""
         log = self._table.opened.get(key)
         return log if log is not None else self._open_cold(key)
 
@@ -214,17 +215,17 @@ class Logs:
         if not cold.root.is_online:
             raise StorageError(f"the log directory of {key} is offline")
         try:
-            return self._adopt(key, self._open(key, cold, clean=True))
+            return self._adopt(key, self._open(key, cold))
         except (OSError, KafkaError) as error:
             self._open_failed(key, cold, error)
             raise StorageError(f"{key} could not be opened: {error}") from error
 
     def is_known_empty(self, key: TopicPartition) -> bool:
-        """Whether a log has no records, without opening it: after a clean stop the checkpoints tell."""
+        """Whether a log has no records, without opening it; False if it is not known."""
         log, cold = self._table.opened.get(key), self._table.cold.get(key)
         if log is not None:
             return log.log_start_offset == log.log_end_offset
-        return cold is not None and cold.log_start_offset == cold.recovery_point
+        return cold is not None and cold.is_empty(self._environment.fs)
 
     def release_files(self, keep: int) -> int:
         """Close log files that are not in use, but leave `keep` open; returns how many were closed."""
@@ -254,11 +255,11 @@ class Logs:
         config = config or self._config_for(key.topic)
         environment = self._environment_of(directory)
         try:
+            self.checkpoints.forget(directory, key)
             log = create_log(directory.path / str(key), key, topic_id, config, environment)
         except OSError as error:
             directory.fail(error)
             raise StorageError(f"creating the log of {key} failed: {error}") from error
-        directory.cleaner_offsets.remove(key)
         self._table.opened[key] = log
         self._table.roots[key] = directory
         return log
@@ -271,84 +272,45 @@ class Logs:
 
     def delete(self, key: TopicPartition) -> bool:
         """Remove a log; its files go to the sink for deleted files. False if there is none."""
-        log, cold = self._table.opened.pop(key, None), self._table.cold.pop(key, None)
+        log = self._table.opened.pop(key, None)
+        unopened = self._table.cold.pop(key, None) or self._table.failed.pop(key, None)
         root = self._table.roots.pop(key, None)
         self.failed.pop(key, None)
         if root is not None:
             root.cleaner_offsets.remove(key)
         if log is not None and not log.is_offline:
             log.delete()
-        elif cold is not None and cold.root.is_online:
-            doomed = cold.root.path / names.doomed_directory(key)
-            try:
-                self._environment.fs.rename(cold.directory, doomed)
-            except OSError as error:
-                cold.root.fail(error)
-                raise StorageError(f"deleting {key} failed: {error}") from error
+        elif unopened is not None and unopened.root.is_online:
+            doomed = unopened.root.path / names.doomed_directory(key)
+            self._rename(unopened.root, unopened.directory, doomed, f"deleting {key}")
             self._unlink_directory(doomed, self._settings.delete_delay_ms)
         return root is not None
 
     def set_aside_log(self, key: TopicPartition) -> None:
         """Keep the files of a log that must not be used under another name; a log can be created anew."""
-        log = self.get(key)
-        if log is None:
+        root = self._table.roots.get(key)
+        if root is None:
             return
-        log.close(clean=False)
-        stray = log.directory.with_name(names.stray_directory(key))
-        try:
-            self._environment.fs.rename(log.directory, stray)
-        except OSError as error:
-            self._table.roots[key].fail(error)
-            raise StorageError(f"setting {key} aside failed: {error}") from error
-        self._table.roots[key].cleaner_offsets.remove(key)
-        del self._table.opened[key], self._table.roots[key]
+        log = self._table.opened.get(key)
+        if log is not None:
+            log.close(clean=False)
+        entry = log or self._table.cold.get(key) or self._table.failed[key]
+        stray = root.path / names.stray_directory(key)
+        self._rename(root, entry.directory, stray, f"setting {key} aside")
+        root.cleaner_offsets.remove(key)
+        self._table.remove(key)
+        self.failed.pop(key, None)
         self.set_aside.append(stray)
+
+    def _rename(self, root: LogDirectory, source: Path, target: Path, action: str) -> None:
+        try:
+            self._environment.fs.rename(source, target)
+        except OSError as error:
+            root.fail(error)
+            raise StorageError(f"{action} failed: {error}") from error
 
     def _unlink_directory(self, path: Path, delay_ms: int) -> None:
         self._environment.on_deleted(DeletedFiles(self._environment.fs, (), delay_ms, directory=path))
-
-    # ---- checkpoints
-
-    def recovery_point_writes(self) -> list[CheckpointWrite]:
-        """What the recovery-point checkpoints should say now; to be run in a thread."""
-        points = self._table.recovery_points
-        return self._prepare(lambda directory: directory.recovery_points.prepare(points(directory)))
-
-    def log_start_writes(self) -> list[CheckpointWrite]:
-        """The same for log start offsets, of logs that do not start with their first segment."""
-        starts = self._table.log_start_offsets
-        return self._prepare(lambda directory: directory.log_start_offsets.prepare(starts(directory)))
-
-    def high_watermark_writes(self) -> list[CheckpointWrite]:
-        marks = self._table.high_watermarks
-        return self._prepare(lambda directory: directory.high_watermarks.prepare(marks(directory)))
-
-    def cleaner_offset_writes(self) -> list[CheckpointWrite]:
-        return self._prepare(lambda directory: directory.cleaner_offsets.prepare())
-
-    def checkpoint_failed(self, write: CheckpointWrite, error: OSError) -> None:
-        """A write raised: its directory goes offline."""
-        for directory in self.directories:
-            if directory.path == write.file.path.parent:
-                directory.fail(error)
-
-    def checkpoint(self) -> None:
-        """Write all checkpoints here and now."""
-        others = (*self.log_start_writes(), *self.high_watermark_writes(), *self.cleaner_offset_writes())
-        for write in (*self.recovery_point_writes(), *others):
-            try:
-                write.run()
-            except OSError as error:
-                self.checkpoint_failed(write, error)
-
-    def _prepare(self, prepare: Callable[[LogDirectory], CheckpointWrite | None]) -> list[CheckpointWrite]:
-        writes = [prepare(directory) for directory in self.directories if directory.is_online]
-        return [write for write in writes if write is not None]
-
-    def _write_recovery_points(self, directory: LogDirectory) -> None:
-        write = directory.recovery_points.prepare(self._table.recovery_points(directory))
-        if write is not None:
-            write.run()
 
     # ---- upkeep
 
@@ -379,13 +341,20 @@ class Logs:
 
     def clean_shutdown(self, broker_epoch: int = 0) -> None:
         """Close all logs, write the checkpoints, leave the marker in every directory that came through."""
+        unclean = {cold.root.path for cold in self._table.failed.values() if cold.needs_recovery}
         with ThreadPoolExecutor(max(1, self._settings.recovery_threads), "closing") as pool:
             for log, error in zip(self.opened(), pool.map(_try_close, self.opened()), strict=True):
                 if error is not None:
                     _logger.error("%s was not closed cleanly: %s", log.directory, error)
-        self.checkpoint()
+                    unclean.add(log.directory.parent)
+        self.checkpoints.write_all()
         for directory in self.directories:
-            if directory.is_online:
+            if directory.path in unclean:
+                _logger.warning(
+                    "%s was not stopped cleanly, a log in it failed: the next start recovers its logs",
+                    directory.path,
+                )
+            elif directory.is_online:
                 try:
                     directory.mark_clean(broker_epoch)
                 except OSError as error:
@@ -406,6 +375,8 @@ class Logs:
 
 
 def _try_close(log: Log) -> Exception | None:
+    if log.is_offline and not log.is_closed:
+        return StorageError(f"{log.topic_partition} is offline")
     try:
         log.close(clean=True)
     except (OSError, KafkaError) as error:

@@ -261,9 +261,44 @@ def test_a_damaged_abort_index_is_rebuilt_even_after_a_clean_stop() -> None:
     assert memory.open(clean=True).aborted_transactions(0, 2) == expected
 
 
-def test_a_log_that_ends_before_its_start_begins_anew_there() -> None:
+@pytest.mark.parametrize("clean", [True, False])
+def test_log_start_beyond_the_end_keeps_the_records(clean: bool) -> None:
     memory = MemoryLogs()
     filled(memory, 3).close()
+    log = memory.open(clean=clean, log_start_offset=100)
+    assert (log.log_start_offset, log.log_end_offset, len(read_records(log))) == (0, 6, 6)
+    assert_consistent(log)
+
+
+def test_recovery_point_beyond_the_end_recovers_every_segment() -> None:
+    memory = MemoryLogs(LogConfig(segment_bytes=200))
+    log = filled(memory, 6)
+    assert len(log.segments) > 2
+    log.close()
+    path = f"{FIRST}.log"
+    overwrite(memory, path, memory.fs.read_bytes(memory.path(path))[:-1])
+    log = memory.open(clean=False, recovery_point=1000)
+    assert log.log_end_offset < 3
+    assert_consistent(log)
+
+
+@pytest.mark.parametrize("damage", [b"", b"0\n0\n", b"0\n1\nx\n", b"0\n2\n1 0\n0 2\n", None])
+def test_lost_leader_epochs_are_read_from_the_batches_after_a_clean_stop(damage: bytes | None) -> None:
+    memory = MemoryLogs()
+    log = filled(memory, 3)
+    log.append_as_leader(batch(1), 4)
+    expected = list(log.leader_epochs.entries)
+    log.close()
+    if damage is None:
+        memory.fs.unlink(memory.path("leader-epoch-checkpoint"))
+    else:
+        overwrite(memory, "leader-epoch-checkpoint", damage)
+    assert memory.open(clean=True).leader_epochs.entries == expected
+
+
+def test_an_empty_log_that_ends_before_its_start_begins_anew_there() -> None:
+    memory = MemoryLogs()
+    memory.create().close()
     log = memory.open(clean=False, log_start_offset=100)
     assert (log.log_start_offset, log.log_end_offset, log.size) == (100, 100, 0)
     assert log.append_as_leader(batch(1), 0).base_offset == 100

@@ -97,7 +97,7 @@ def test_unopened_logs_keep_their_place_in_the_checkpoints() -> None:
     }
     assert before["log-start-offset-checkpoint"] == b"0\n1\nt 0 2\n"
     logs = host.start()
-    logs.checkpoint()
+    logs.checkpoints.write_all()
     logs.clean_shutdown()
     assert {name: host.fs.read_bytes(A / name) for name in before} == before
     reopened = host.start().get(TP)
@@ -294,7 +294,7 @@ def test_truncation_writes_the_recovery_point_before_anything_is_appended() -> N
     for _ in range(4):
         log.append_as_leader(batch(1), 0)
     log.flush()
-    logs.checkpoint()
+    logs.checkpoints.write_all()
     log.truncate_to(2)
     host.fs.cut_power()
     assert host.fs.read_bytes(A / "recovery-point-offset-checkpoint") == b"0\n1\nt 0 2\n"
@@ -305,7 +305,7 @@ def test_a_directory_that_cannot_be_used_leaves_the_others() -> None:
     logs = host.start()
     logs.create(TP, None)
     logs.clean_shutdown()
-    host.fs.write_bytes(A / "recovery-point-offset-checkpoint", b"7\n0\n")
+    host.fs.write_bytes(A / "meta.properties", b"version=7\n")
     logs = host.start()
     assert host.offline == [A]
     assert logs.create(TopicPartition("u", 0), None).directory.parent == B
@@ -314,7 +314,7 @@ def test_a_directory_that_cannot_be_used_leaves_the_others() -> None:
 def test_no_usable_directory_stops_the_start() -> None:
     host = Host()
     host.start().clean_shutdown()
-    host.fs.write_bytes(A / "recovery-point-offset-checkpoint", b"7\n0\n")
+    host.fs.write_bytes(A / "meta.properties", b"version=7\n")
     with pytest.raises(LogDirectoryError, match="none"):
         host.start()
 

@@ -97,7 +97,7 @@ class Life:
             self._note_durable()
 
     def _checkpoint(self) -> None:
-        self.logs.checkpoint()
+        self.logs.checkpoints.write_all()
 
     def _restart(self) -> None:
         before = [data for _, data in read_batches(self.log)]

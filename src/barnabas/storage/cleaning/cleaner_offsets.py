@@ -4,15 +4,13 @@ Kafka's format (`checkpoints.py`). Losing an entry costs a cleaning of the whole
 is too large would leave old values, so it goes with its partition and is capped when a log is cut.
 """
 
-import logging
 from pathlib import Path
 
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
-from barnabas.storage.checkpoints import CheckpointFile, CheckpointWrite, MalformedCheckpoint
+from barnabas.storage.checkpoints import CheckpointFile, CheckpointWrite
 
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
-_logger = logging.getLogger(__name__)
 
 
 class CleanerOffsets:
@@ -22,10 +20,7 @@ class CleanerOffsets:
         self._is_dirty: bool = False
 
     def load(self) -> None:
-        try:
-            self._offsets = self._file.read()
-        except MalformedCheckpoint as error:
-            _logger.warning("all compacted logs count as dirty: %s", error)
+        self._offsets = self._file.read().offsets
 
     def get(self, key: TopicPartition) -> int | None:
         return self._offsets.get(key)
@@ -50,3 +45,11 @@ class CleanerOffsets:
             return None
         self._is_dirty = False
         return self._file.prepare(self._offsets)
+
+    def prepare_without(self, key: TopicPartition) -> CheckpointWrite | None:
+        """What removes the partition's entry; None if a crash would find none."""
+        self.remove(key)
+        if not self._file.mentions(key):
+            return None
+        self._is_dirty = False
+        return self._file.prepare(self._offsets, force=True)

@@ -1,0 +1,84 @@
+"""The logs that a start finds in a log directory, with what the checkpoints say of each.
+
+An offset that no checkpoint has is derived: the recovery point from the names of the segments, the log start
+offset from `leader-epoch-checkpoint`, whose first entry DeleteRecords moves along. A log without an entry in
+recovery points that are intact was not here when the directory was stopped (it was restored, moved here or
+renamed back), so a clean stop says nothing about it: it is recovered.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from barnabas.base.filesystem import FileSystem
+from barnabas.base.ids import TopicPartition
+from barnabas.storage import names
+from barnabas.storage.checkpoints import CheckpointedOffsets, MalformedCheckpoint
+from barnabas.storage.cold_log import ColdLog
+from barnabas.storage.leader_epochs import LeaderEpochs
+from barnabas.storage.log_directory import LogDirectory
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class FoundLogs:
+    logs: dict[TopicPartition, ColdLog] = field(default_factory=dict)
+    deleted: list[Path] = field(default_factory=list)
+    """Directories that wait for deletion."""
+    set_aside: list[Path] = field(default_factory=list)
+    """Directories marked `-future` or `-stray`."""
+
+
+def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
+    """List the directory and read its checkpoints; raises OSError."""
+    recovery_points = directory.recovery_points.read()
+    log_starts = directory.log_start_offsets.read()
+    high_watermarks = directory.high_watermarks.read().offsets
+    directory.cleaner_offsets.load()
+    found = FoundLogs()
+    for partition in directory.partitions():
+        path, key = directory.path / partition.name, partition.topic_partition
+        if partition.mark:
+            (found.deleted if partition.mark == "delete" else found.set_aside).append(path)
+            continue
+        log = ColdLog(directory, partition.name, 0, 0, 0)
+        was_here = key in recovery_points.offsets or not recovery_points.is_intact
+        log.needs_recovery = not (directory.was_clean and was_here)
+        if directory.was_clean and not was_here:
+            _logger.warning("%s was not here at the last clean stop: it is recovered", path)
+        log.recovery_point = _recovery_point(log, key, recovery_points, fs)
+        log.log_start_offset = _log_start(path, key, log_starts, fs, was_here=was_here)
+        log.high_watermark = high_watermarks.get(key, log.recovery_point)
+        found.logs[key] = log
+    return found
+
+
+def _recovery_point(log: ColdLog, key: TopicPartition, points: CheckpointedOffsets, fs: FileSystem) -> int:
+    known = points.offsets.get(key)
+    if known is not None:
+        return known
+    if log.needs_recovery:
+        return 0
+    # A clean stop synced everything: any offset of the log will do.
+    bases = [names.offset_of(name) for name in fs.listdir(log.directory) if name.endswith(names.LOG)]
+    return max((base for base in bases if base is not None), default=0)
+
+
+def _log_start(
+    path: Path, key: TopicPartition, starts: CheckpointedOffsets, fs: FileSystem, *, was_here: bool
+) -> int:
+    known = starts.offsets.get(key)
+    if known is not None:
+        return known
+    if starts.is_intact and was_here:
+        return 0  # the log starts with its first segment
+    epochs = LeaderEpochs(path, fs)
+    try:
+        epochs.load()
+    except MalformedCheckpoint:
+        return 0
+    earliest = epochs.earliest
+    if earliest is not None and earliest.start_offset > 0:
+        _logger.info("%s starts at %d, by its leader epochs", path, earliest.start_offset)
+    return 0 if earliest is None else earliest.start_offset
