@@ -7,6 +7,7 @@ them again writes each file once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from barnabas.base.ids import TopicPartition
 from barnabas.storage.checkpoints import CheckpointFile, CheckpointWrite
@@ -43,19 +44,24 @@ class LogCheckpoints:
         return [write for write in writes if write is not None]
 
     def failed(self, write: CheckpointWrite, error: OSError) -> None:
-        """A write raised: its directory goes offline."""
+        """A write raised: its directory goes offline, or the next write tries again."""
+        write.file.retry()
         for directory in self._directories:
             if directory.path == write.file.path.parent:
+                directory.cleaner_offsets.retry()
                 directory.fail(error)
 
-    def write_all(self) -> None:
-        """Write all checkpoints here and now."""
+    def write_all(self) -> set[Path]:
+        """Write all checkpoints here and now; the directories of those that could not be written."""
+        failed = set()
         others = (*self.log_start_offsets(), *self.high_watermarks(), *self.cleaner_offsets())
         for write in (*self.recovery_points(), *others):
             try:
                 write.run()
             except OSError as error:
                 self.failed(write, error)
+                failed.add(write.file.path.parent)
+        return failed
 
     def write_recovery_points(self, directory: LogDirectory) -> None:
         """Those of one directory, here and now; raises OSError."""

@@ -347,7 +347,7 @@ class Logs:
                 if error is not None:
                     _logger.error("%s was not closed cleanly: %s", log.directory, error)
                     unclean.add(log.directory.parent)
-        self.checkpoints.write_all()
+        unclean |= self.checkpoints.write_all()
         for directory in self.directories:
             if directory.path in unclean:
                 _logger.warning(

@@ -1,5 +1,6 @@
 """A checkpoint is a hint: no log inherits an entry, and what is in no checkpoint is looked for in the log."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -260,4 +261,22 @@ def test_a_log_that_is_not_closed_keeps_its_directory_unclean() -> None:
     logs = host.start()
     fill(logs, 10).take_offline()
     logs.clean_shutdown()
+    assert not host.fs.exists(A / ".kafka_cleanshutdown")
+
+
+def test_a_checkpoint_that_could_not_be_written_keeps_its_directory_unclean() -> None:
+    host = Host()
+    logs = host.start()
+    fill(logs, 10, deleted_to=5).flush()
+    host.fs.fail_write(0, error=errno.EMFILE)
+    logs.checkpoints.write_all()
+    host.fs.heal()
+    assert mentioned(host) == []
+    logs.checkpoints.write_all()
+    assert len(mentioned(host)) == 3
+    reopened(logs).delete_records_before(6)
+    reopened(logs).close()
+    host.fs.fail_write(0, error=errno.EMFILE)
+    logs.clean_shutdown()
+    host.fs.heal()
     assert not host.fs.exists(A / ".kafka_cleanshutdown")

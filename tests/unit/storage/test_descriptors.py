@@ -86,7 +86,7 @@ def _life(logs: Logs, host: Host, left: int) -> Iterator[None]:
             step(log.flush)
         yield
     step(log.flush)
-    logs.checkpoint()
+    logs.checkpoints.write_all()
     yield
 
 
@@ -149,9 +149,9 @@ def test_checkpoint_is_written_after_a_shortage(host: Host) -> None:
     log.append_as_leader(batch(1), 0)
     log.flush()
     host.fs.left = 0
-    logs.checkpoint()
+    logs.checkpoints.write_all()
     host.fs.left = None
-    logs.checkpoint()
+    logs.checkpoints.write_all()
     assert "t 0 1" in (host.directory / "recovery-point-offset-checkpoint").read_text()
 
 

@@ -46,6 +46,10 @@ class CleanerOffsets:
         self._is_dirty = False
         return self._file.prepare(self._offsets)
 
+    def retry(self) -> None:
+        """What was prepared may not have been written: prepare it again."""
+        self._is_dirty = True
+
     def prepare_without(self, key: TopicPartition) -> CheckpointWrite | None:
         """What removes the partition's entry; None if a crash would find none."""
         self.remove(key)
