@@ -8,7 +8,7 @@ checkpoints and the clean-shutdown marker, end the store's session (which unregi
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -26,6 +26,7 @@ from barnabas.broker.group_host import GroupHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.identity import known_cluster_id, with_known_node_id
 from barnabas.broker.limits import raise_open_files_limit
+from barnabas.broker.metadata_changes import MetadataChanges
 from barnabas.broker.store_thread import StoreThread
 from barnabas.broker.transaction_host import TransactionHost
 from barnabas.broker.unlinker import Unlinker
@@ -42,6 +43,7 @@ from barnabas.metadata.store import StoreError
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.network.server import Server, SocketOptions
+from barnabas.network.slices import Slices
 from barnabas.replication.fetch_sessions import FetchSessions
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.partitions import Partitions
@@ -70,6 +72,7 @@ class Broker:
         self.failed: asyncio.Event = asyncio.Event()
         self.holds: LoopHolds = holds or LoopHolds()
         """Requests and jobs that held the event loop longer than allowed."""
+        self._slices: Slices = Slices(self.holds.clock)
         self._clock: Clock = clock or SystemClock()
         self._fs: FileSystem = fs or FileSystem()
         self._ports: dict[str, int] = {}
@@ -184,7 +187,10 @@ class Broker:
             transaction_host=self._transactions,
             executor=self._executor,
             holds=self.holds,
+            slices=self._slices,
         )
+        self._changes: MetadataChanges = MetadataChanges(self._apply, self._slices, self.holds)
+        self._store_thread.when_applied = self._changes.applied
         self._dispatcher: Dispatcher = Dispatcher(self._context, self._loop)
         self._housekeeping: Housekeeping = Housekeeping(
             self._context, self._flusher, self._groups, self._transactions
@@ -248,26 +254,26 @@ class Broker:
 
     def _on_change_elsewhere(self, change: ClusterChange) -> None:
         """On the store's thread, or that of its watches."""
-        self._loop.call_soon_threadsafe(
-            lambda: self.holds.run("metadata change", lambda: self._on_change(change))
-        )
+        self._loop.call_soon_threadsafe(self._on_change, change)
 
     def _on_change(self, change: ClusterChange) -> None:
         """On the loop: the cluster's metadata moved from one image to the next."""
-        if not hasattr(self, "_context"):
-            return
-        if change.broker_configs:
-            self._take_dynamic_config()
-            for name in change.image.topics:
-                self._partitions.apply_config(name)
+        if hasattr(self, "_context"):
+            self._changes.add(change)
+
+    def _apply(self, change: ClusterChange) -> Iterator[None]:
         for name in change.topics:
             topic = change.image.topics.get(name)
             if topic is None:
                 self._partitions.remove_topic(name)
             else:
-                self._partitions.follow_topic(topic)
-        for name in change.topic_configs:
+                yield from self._partitions.follow_in_steps(topic)
+            yield
+        if change.broker_configs:
+            self._take_dynamic_config()
+        for name in change.image.topics if change.broker_configs else change.topic_configs:
             self._partitions.apply_config(name)
+            yield
         self._groups.follow(change.image)
         self._transactions.follow(change.image)
 
@@ -315,7 +321,9 @@ class Broker:
         if clean:
             await self._server.drain(_DRAIN_SECONDS)
             await self._dispatcher.drain()
+            await self._changes.applied()
             self._partitions.finish_deletions()
+        await self._changes.stop()
         self._server.close()
         await self._flusher.drain()
 

@@ -14,6 +14,7 @@ from barnabas.controller.topics import TopicAdmin
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
 from barnabas.network.connection import Peer
+from barnabas.network.slices import Slices
 from barnabas.replication.fetch_sessions import FetchSessions
 from barnabas.replication.partitions import Partitions
 from barnabas.storage.logs import Logs
@@ -64,6 +65,8 @@ class Context:
     """For work that may block: cold reads, directory sizes."""
     holds: LoopHolds = field(default_factory=LoopHolds)
     """Who held the event loop longer than allowed."""
+    slices: Slices = field(default_factory=Slices)
+    """For handlers with much to do: `await slices.pause()` every few items."""
 
     @property
     def image(self) -> ClusterImage:

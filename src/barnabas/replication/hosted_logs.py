@@ -25,7 +25,7 @@ from barnabas.storage.logs import Logs
 
 logger = logging.getLogger("replication")
 
-_AT_ONCE_SECONDS = 0.02
+_AT_ONCE_SECONDS = 0.004
 _PER_TURN_SECONDS = 0.003
 
 Schedule = Callable[[Callable[[], None]], object]
@@ -105,7 +105,8 @@ class HostedLogs:
 
     def settle(self) -> None:
         """Do what is wanted: now what is quick, the rest between requests."""
-        self._work(_AT_ONCE_SECONDS)
+        if not self._is_scheduled:  # else: there is more to do than fits into a call
+            self._work(_AT_ONCE_SECONDS)
 
     def finish_deletions(self) -> None:
         """The broker stops: deleted topics must not be there when it comes back."""

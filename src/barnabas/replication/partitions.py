@@ -12,6 +12,8 @@ from barnabas.replication.hosted_logs import HostedLogs, Schedule
 from barnabas.replication.partition import Partition
 from barnabas.storage.logs import Logs
 
+_PARTITIONS_PER_STEP = 50
+
 
 class HostedTopic:
     """The partitions of one topic that live here, by number."""
@@ -83,6 +85,11 @@ class Partitions:
 
     def follow_topic(self, topic: TopicImage, *, is_new: bool = True) -> None:
         """Create what is new, update leaders, in-sync replicas and epochs of what is known."""
+        for _ in self.follow_in_steps(topic, is_new=is_new):
+            pass
+
+    def follow_in_steps(self, topic: TopicImage, *, is_new: bool = True) -> Iterator[None]:
+        """The same, with a result every few partitions: a topic may have thousands of them."""
         hosted = self._by_name.get(topic.name)
         if hosted is not None and hosted.topic_id != topic.topic_id:
             self.remove_topic(topic.name)
@@ -91,7 +98,9 @@ class Partitions:
         if hosted is None:
             hosted = HostedTopic(topic.name, topic.topic_id)
             self._by_name[topic.name] = self._by_id[topic.topic_id] = hosted
-        for number, image in topic.partitions.items():
+        for count, (number, image) in enumerate(topic.partitions.items(), 1):
+            if count % _PARTITIONS_PER_STEP == 0:
+                yield
             if self._broker_id not in image.replicas:
                 continue
             partition = hosted.partitions.get(number)
@@ -124,7 +133,11 @@ class Partitions:
 
     def apply_config(self, topic: str) -> None:
         """The topic's configuration changed: logs that are open take it at once, others when opened."""
+        hosted = self._by_name.get(topic)
+        if hosted is None:
+            return
         config = self._config_of(topic)
-        for log in self._logs.opened():
-            if log.topic_partition.topic == topic:
+        for partition in hosted.partitions.values():
+            log = self._logs.if_open(partition.topic_partition)
+            if log is not None:
                 log.config = config

@@ -45,10 +45,13 @@ class LogReader:
         end = segment.size if up_to >= bound else self._end_position(segment, up_to)
         if position >= end:
             return None
-        size = end - position
+        size, next_offset = end - position, min(up_to, bound)
         if size > max_bytes:
             size = _cut(segment, position, first_size, max_bytes, min_one_batch)
-        return LogSlice(segment.file_to_send(), position, size, base_offset, min(up_to, bound))
+            # As in Kafka: aborted transactions are looked for up to here, not up to the end of the segment.
+            beyond = segment.index.offset_from(position + size)
+            next_offset = next_offset if beyond is None else min(next_offset, beyond)
+        return LogSlice(segment.file_to_send(), position, size, base_offset, next_offset)
 
     def _locate_sealed(self, offset: int) -> tuple[Segment, BatchPosition | None]:
         """The batch that holds `offset` or the next one: compaction may have emptied the rest of it."""

@@ -231,6 +231,10 @@ class Logs:
         """Close log files that are not in use, but leave `keep` open; returns how many were closed."""
         return self._environment.open_files.make_room(keep)
 
+    def if_open(self, key: TopicPartition) -> Log | None:
+        """The log if it is open; it is not opened for this."""
+        return self._table.opened.get(key)
+
     def opened(self) -> list[Log]:
         """The logs that are open: the only ones that can have anything to flush or expire."""
         return list(self._table.opened.values())

@@ -11,7 +11,7 @@ log.
 
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from barnabas.storage.index_errors import CorruptIndex
 
@@ -71,6 +71,11 @@ class OffsetIndex:
         """The largest known start of a batch at or before `position`."""
         slot = bisect_right(self.positions, position)
         return self.positions[slot - 1] if slot else 0
+
+    def offset_from(self, position: int) -> int | None:
+        """An offset that no batch before `position` has, from the first entry behind it; None without one."""
+        slot = bisect_left(self.positions, position)
+        return self.base_offset + self.offsets[slot] if slot < len(self.positions) else None
 
     @property
     def last_offset(self) -> int:

@@ -6,6 +6,8 @@ exists only if there is an entry. An entry is written at once and synced with th
 was open in a crash gets its index rebuilt from the log and the producer state before it.
 """
 
+import itertools
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
@@ -80,9 +82,11 @@ class TxnIndex:
 
     def collect(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
         """Transactions that touch [start, end), and whether later segments need not be asked."""
-        found = []
-        for entry in self.entries:
-            if entry.last_offset >= start and entry.first_offset < end:
+        found: list[AbortedTxn] = []
+        entries = self.entries
+        first = bisect_left(entries, start, key=lambda entry: entry.last_offset)
+        for entry in itertools.islice(entries, first, None):
+            if entry.first_offset < end:
                 found.append(entry)
             if entry.last_stable_offset >= end:
                 return found, True

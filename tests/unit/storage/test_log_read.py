@@ -1,13 +1,14 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.storage.support import NOW, MemoryLogs, batch, read_batches
+from tests.unit.storage.support import NOW, MemoryLogs, batch, marker, read_batches
 
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import OffsetOutOfRange, StorageError
 from barnabas.records.batch import iter_headers
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
+from barnabas.storage.append_info import AppendOrigin
 from barnabas.storage.log import Log
 
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150)
@@ -172,3 +173,24 @@ def test_end_offsets_of_epochs() -> None:
     assert log.end_offset_for_epoch(3) == (1, 4)
     assert log.end_offset_for_epoch(4) == (4, 6)
     assert log.end_offset_for_epoch(5) is None
+
+
+def test_only_transactions_that_reach_into_the_slice_count_as_aborted_in_it() -> None:
+    log = MemoryLogs(LogConfig(index_interval_bytes=200)).create()
+    for sequence in range(200):
+        log.append_as_leader(batch(1, pid=7, sequence=sequence, transactional=True), 0)
+        log.append_as_leader(marker(7, commit=False), 0, origin=AppendOrigin.COORDINATOR)
+    log.maybe_update_high_watermark(log.log_end_offset)
+    end = log.last_stable_offset
+    for offset in (0, 101, 250, 398):
+        part = log.read(offset, 1000, up_to=end)
+        assert part is not None
+        found = log.aborted_transactions(part.base_offset, part.next_offset_hint)
+        whole = [header for _, header in iter_headers(part.read(), allow_partial=True)]
+        needed = [
+            txn
+            for txn in log.aborted_transactions(0, end)
+            if txn.first_offset <= whole[-1].last_offset and txn.last_offset >= whole[0].base_offset
+        ]
+        assert found[: len(needed)] == needed
+        assert len(found) <= len(needed) + 4
