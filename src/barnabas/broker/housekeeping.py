@@ -74,7 +74,28 @@ class Housekeeping:
                 logs.get(key)
             except KafkaError as error:
                 logger.error("Retention of %s: %s", key, error.message)
-        await _in_steps(logs.opened(), _delete_old_segments)
+        opened = logs.opened()
+        await _in_steps(opened, _delete_old_segments)
+        for number, log in enumerate(opened):
+            if number % _LOGS_PER_STEP == _LOGS_PER_STEP - 1:
+                await asyncio.sleep(0)
+            await self._check_timestamps(log)
+
+    async def _check_timestamps(self, log: Log) -> None:
+        """Look at the records of segments that only their headers call old, and delete those that are."""
+        loop = asyncio.get_running_loop()
+        checked = None
+        try:
+            while (check := log.timestamp_check()) is not None and check.segment is not checked:
+                checked = check.segment
+                try:
+                    await loop.run_in_executor(self._context.executor, check.run)
+                finally:
+                    check.abandon()
+                check.apply()
+                await _in_steps([log], _delete_old_segments)
+        except (KafkaError, OSError) as error:
+            logger.error("Cannot check the timestamps of %s: %s", log.topic_partition, error)
 
     async def _flush_due(self) -> None:
         await _in_steps(self._context.logs.opened(), self._flusher.request_due)

@@ -29,8 +29,9 @@ from barnabas.storage.partition_metadata import write_topic_id
 from barnabas.storage.producer_snapshots import rebuild_producers
 from barnabas.storage.producer_state import CompletedTxn, EndTxnMarker, read_marker
 from barnabas.storage.readable_log import ReadableLog
-from barnabas.storage.retention import count_deletable
+from barnabas.storage.retention import count_deletable, find_unchecked
 from barnabas.storage.segment import Segment
+from barnabas.storage.timestamp_check import TimestampCheck
 from barnabas.storage.txn_index import AbortedTxn
 
 _HEAD = Struct(">qii")
@@ -197,14 +198,7 @@ class Log(ReadableLog):
             return 0
         segments = list(self.segments)
         try:
-            count = count_deletable(
-                segments,
-                self._config,
-                log_start_offset=self.log_start_offset,
-                high_watermark=self.high_watermark,
-                log_end_offset=self.log_end_offset,
-                now_ms=self._environment.clock.now_ms(),
-            )
+            count = count_deletable(segments, self._config, **self._retention_bounds())
             if count == len(segments):
                 self.roll()
             doomed = segments[:count]
@@ -216,6 +210,27 @@ class Log(ReadableLog):
         except OSError as error:
             raise self._failure("deleting segments of", error) from error
         return count
+
+    def timestamp_check(self) -> TimestampCheck | None:
+        """What has to be run, in a thread, before retention can delete the next segment by its time."""
+        if self.is_being_cleaned or self.is_offline or self.is_closed:
+            return None
+        try:
+            segment = find_unchecked(list(self.segments), self._config, **self._retention_bounds())
+            if segment is None:
+                return None
+            now_ms = self._environment.clock.now_ms()
+            return TimestampCheck(segment, now_ms - self._config.retention_ms, self._policy.unpacked_limit)
+        except OSError as error:
+            raise self._failure("looking for old segments of", error) from error
+
+    def _retention_bounds(self) -> dict[str, int]:
+        return {
+            "log_start_offset": self.log_start_offset,
+            "high_watermark": self.high_watermark,
+            "log_end_offset": self.log_end_offset,
+            "now_ms": self._environment.clock.now_ms(),
+        }
 
     def truncate_to(self, offset: int) -> bool:
         """Forget everything from `offset` on; says whether there was anything."""

@@ -14,7 +14,7 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.descriptors import is_shortage
 from barnabas.base.errors import OffsetOutOfRange, StorageError
 from barnabas.base.ids import TopicPartition
-from barnabas.records.validation import ValidationPolicy
+from barnabas.records.validation_policy import ValidationPolicy
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.flusher import Flusher
 from barnabas.storage.leader_epochs import LeaderEpochs

@@ -5,10 +5,14 @@ over what the one before it left: those wholly below the log start offset; with 
 those by whose removal the log still holds `retention.bytes`, then those whose largest timestamp is older
 than `retention.ms`. Nothing at or above the high watermark goes. All segments may go if the last one has
 records: a new, empty one follows.
+
+The largest timestamp of a segment is what the headers of its batches claim, and producers wrote those. So
+no segment goes by a claim alone: either its file is older than `retention.ms` too, or its records were
+looked at (`timestamp_check`). `find_unchecked` names the segment that stays for want of that.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from barnabas.base.config.log_config import LogConfig
 
@@ -20,6 +24,13 @@ class Judged(Protocol):
     def size(self) -> int: ...
     @property
     def largest_timestamp(self) -> int: ...
+    @property
+    def is_timestamp_checked(self) -> bool: ...
+    @property
+    def modified_ms(self) -> int: ...
+
+
+_S = TypeVar("_S", bound=Judged)
 
 
 def count_deletable(
@@ -56,5 +67,38 @@ def count_deletable(
 
         count = extend(count, is_surplus)
     if config.retention_ms >= 0:
-        count = extend(count, lambda i: now_ms - segments[i].largest_timestamp > config.retention_ms)
+        count = extend(count, lambda i: _is_expired(segments[i], now_ms - config.retention_ms))
     return count
+
+
+def _is_expired(segment: Judged, oldest_ms: int) -> bool:
+    return segment.largest_timestamp < oldest_ms and (
+        segment.is_timestamp_checked or segment.modified_ms < oldest_ms
+    )
+
+
+def find_unchecked(
+    segments: Sequence[_S],
+    config: LogConfig,
+    *,
+    log_start_offset: int,
+    high_watermark: int,
+    log_end_offset: int,
+    now_ms: int,
+) -> _S | None:
+    """The oldest segment that stays only because its records were not looked at."""
+    count = count_deletable(
+        segments,
+        config,
+        log_start_offset=log_start_offset,
+        high_watermark=high_watermark,
+        log_end_offset=log_end_offset,
+        now_ms=now_ms,
+    )
+    if count == len(segments) or not config.cleanup_delete or config.retention_ms < 0:
+        return None
+    segment = segments[count]
+    end = segments[count + 1].base_offset if count + 1 < len(segments) else log_end_offset
+    if end > high_watermark or segment.size == 0 or segment.is_timestamp_checked:
+        return None
+    return segment if segment.largest_timestamp < now_ms - config.retention_ms else None

@@ -71,6 +71,8 @@ class Segment:
         self.index_entries: int = 0
         """At most as many entries are in either index; enough to tell that none is full."""
         self._bytes_since_index: int = 0
+        self._checked_timestamp: int = NO_TIMESTAMP
+        self._checked_size: int = 0
 
     @classmethod
     def create(
@@ -268,8 +270,21 @@ class Segment:
     @property
     def largest_timestamp(self) -> int:
         """What retention compares: the largest timestamp, or the file's age where records carry none."""
-        timestamp = self.max_timestamp
-        return timestamp if timestamp >= 0 else self._fs.modified_ms(self.path(names.LOG))
+        timestamp = self._checked_timestamp if self.is_timestamp_checked else self.max_timestamp
+        return timestamp if timestamp >= 0 else self.modified_ms
+
+    @property
+    def modified_ms(self) -> int:
+        return self._fs.modified_ms(self.path(names.LOG))
+
+    @property
+    def is_timestamp_checked(self) -> bool:
+        """Whether the records themselves were looked at, and none was added since."""
+        return self._checked_size == self.size > 0
+
+    def set_checked_timestamp(self, timestamp: int, size: int) -> None:
+        """Note the largest timestamp of the records in the first `size` bytes; -1 if they have none."""
+        self._checked_timestamp, self._checked_size = timestamp, size
 
     @property
     def first_batch_timestamp(self) -> int:

@@ -46,7 +46,7 @@ def _find_in_segment(segment: Segment, timestamp: int, log_start_offset: int) ->
 
 
 def find_max_timestamp(segments: Segments, open_segments: OpenSegments) -> TimestampOffset | None:
-    """The first record with the largest timestamp of the log."""
+    """The first record with the largest timestamp of the log; as in Kafka that may be -1, no timestamp."""
     latest = segments.first
     for segment in segments:
         if segment is not segments.active:
@@ -54,8 +54,6 @@ def find_max_timestamp(segments: Segments, open_segments: OpenSegments) -> Times
         if segment.max_timestamp > latest.max_timestamp:
             latest = segment
     timestamp, offset = latest.max_timestamp_and_offset
-    if timestamp < 0:
-        return None
     for position, header in iter_file_headers(latest.file, latest.index.lookup(offset), latest.size):
         if header.max_timestamp == timestamp:
             batch = latest.file.read_at(position, header.size)

@@ -17,11 +17,14 @@ from barnabas.base.errors import (
     error_of,
 )
 from barnabas.records.batch import HEADER_SIZE, LOG_APPEND_TIME, crc_is_valid, parse_header
-from barnabas.records.builder import assemble, build_batch
-from barnabas.records.compression import CODEC_NAMES, GZIP, NONE, SNAPPY, ZSTD
+from barnabas.records.builder import assemble, build_batch, encode_records
+from barnabas.records.compression import CODEC_NAMES, GZIP, NONE, SNAPPY, ZSTD, compress
 from barnabas.records.control import build_end_marker
 from barnabas.records.record import Record, decode_records
-from barnabas.records.validation import RejectedRecords, ValidationPolicy, validate_produced
+from barnabas.records.record_scan import RecordScan
+from barnabas.records.rejected_records import RejectedRecords
+from barnabas.records.validation import validate_produced
+from barnabas.records.validation_policy import ValidationPolicy
 
 NOW = 1_700_000_000_000
 HOUR = 3_600_000
@@ -324,3 +327,76 @@ def test_offset_and_leader_epoch_may_be_written_without_a_new_crc() -> None:
     header = parse_header(stored)
     assert crc_is_valid(stored, 0, header)
     assert (header.last_offset, header.partition_leader_epoch) == (78, 5)
+
+
+# --- headers that cannot be believed ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    ("times", "base", "claimed", "stored"),
+    [
+        pytest.param([-1, -1], -1, 0, -1, id="no timestamps, as librdkafka sends them"),
+        pytest.param([NOW - 5, NOW], NOW - 5, -1, NOW, id="no maximum, as Sarama sends it"),
+        pytest.param([NOW - 5, NOW], NOW - 5, 0, NOW, id="1970"),
+        pytest.param([NOW - 5, NOW], NOW - 5, NOW - 6, NOW, id="before the base"),
+        pytest.param([NOW - 5, NOW], 0, 0, NOW, id="base of 1970"),
+        pytest.param([NOW - 5, NOW], NOW - 5, NOW + 2 * HOUR, NOW, id="the future"),
+        pytest.param([NOW], NOW, 2**63 - 1, NOW, id="the end of time"),
+        pytest.param([-7, -9], -7, NOW, -1, id="negative records"),
+    ],
+)
+def test_the_records_decide_where_the_header_cannot_be_believed(
+    codec: int, times: list[int], base: int, claimed: int, stored: int
+) -> None:
+    records = [Record(index, time, b"k", b"v") for index, time in enumerate(times)]
+    payload = compress(codec, encode_records(records, range(len(records)), base))
+    header = parse_header(build_batch(records, compression=codec))
+    batch = assemble(header._replace(base_timestamp=base, max_timestamp=claimed), payload)
+    validated = validate_produced(batch, ValidationPolicy(after_max_ms=2**62 if claimed > NOW else HOUR), NOW)
+    (found,) = validated.batches
+    assert validated.max_timestamp == found.max_timestamp == stored
+    assert crc_is_valid(validated.buffer, 0, found)
+    assert [record.timestamp for record in decode_records(validated.buffer)] == times
+
+
+def test_a_timestamp_beyond_64_bits_wraps_as_in_java() -> None:
+    header = parse_header(build_batch([Record(0, 5, b"k", b"v")]))._replace(base_timestamp=2**63 - 1)
+    batch = assemble(header, encode_records([Record(0, 5, b"k", b"v")], [0], 0))
+    policy = ValidationPolicy(after_max_ms=2**63 - 1)
+    with pytest.raises(InvalidTimestamp) as refused:
+        validate_produced(batch, policy, NOW)
+    assert isinstance(refused.value, RejectedRecords)
+    assert str(4 - 2**63) in refused.value.record_errors[0][1]
+
+
+@pytest.mark.parametrize("policy", [POLICY, ValidationPolicy(timestamp_type="LogAppendTime")])
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("claimed", [100_000, 2**31 - 1])
+def test_more_records_than_there_can_be_are_refused(
+    codec: int, claimed: int, policy: ValidationPolicy
+) -> None:
+    batch = build_batch(RECORDS, compression=codec)
+    with pytest.raises(InvalidRecord):
+        validate_produced(_changed(batch, record_count=claimed, last_offset_delta=claimed - 1), policy, NOW)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_smallest_records_are_as_many_as_they_say(codec: int) -> None:
+    records = [Record(index, NOW, None, None) for index in range(5000)]
+    batch = build_batch(records, compression=codec)
+    assert validate_produced(batch, POLICY, NOW).record_count == 5000
+
+
+@given(record_lists(), st.integers(1, 5))
+def test_a_scan_in_steps_finds_what_a_scan_at_once_finds(records: list[Record], step: int) -> None:
+    batch = build_batch(records)
+    header = parse_header(batch)
+    whole, stepped = (RecordScan(batch[HEADER_SIZE:], header, needs_keys=True) for _ in range(2))
+    whole.run()
+    while not stepped.step(step):
+        pass
+    assert (whole.max_timestamp, whole.keyless) == (stepped.max_timestamp, stepped.keyless)
+    assert whole.max_timestamp == max(-1, *(record.timestamp for record in records))
+    assert whole.keyless == [index for index, record in enumerate(records) if record.key is None]
+    assert whole.is_numbered

@@ -13,6 +13,8 @@ class Facts:
     base_offset: int
     size: int
     largest_timestamp: int
+    is_timestamp_checked: bool = True
+    modified_ms: int = 0
 
 
 SEGMENTS = [Facts(0, 100, 1000), Facts(10, 100, 2000), Facts(20, 100, 3000), Facts(30, 50, 4000)]
