@@ -61,7 +61,7 @@ def find_batch(file: LogFile, position: int, end: int, offset: int) -> BatchPosi
 
 
 def iter_file_headers(file: LogFile, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of every whole batch between `position` and `end`."""
+    """(position, header) of every whole batch between `position` and `end`, or a preallocated tail."""
     chunk, chunk_start = b"", position
     while position + HEADER_SIZE <= end:
         relative = position - chunk_start
@@ -70,7 +70,12 @@ def iter_file_headers(file: LogFile, position: int, end: int) -> Iterator[tuple[
             chunk_start, relative = position, 0
             if len(chunk) < HEADER_SIZE:
                 return
-        header = parse_header(chunk, relative)
+        try:
+            header = parse_header(chunk, relative)
+        except UnsupportedForMessageFormat:
+            if any(chunk[relative : relative + HEADER_SIZE]):
+                raise
+            return
         following = position + header.batch_length + LOG_OVERHEAD
         if following > end:
             return

@@ -141,10 +141,6 @@ class CheckpointFile:
         self._made += 1
         return CheckpointWrite(self, self._made, content, self._last_keys)
 
-    def retry(self) -> None:
-        """What was prepared last could not be written: prepare it again."""
-        self._last_content = None
-
     def write(self, number: int, content: bytes, keys: frozenset[TopicPartition]) -> None:
         with self._lock:
             if number > self._written:

@@ -79,8 +79,7 @@ class LocalLog:
         """Seal the active segment and begin one at `offset`. Its indexes are written by the next flush."""
         sealed = self.active
         sealed.seal_time_index()
-        if config.preallocate:
-            sealed.file.truncate(sealed.size)
+        sealed.trim()
         self.active = self._create(offset, config)
         self.segments.add(self.active)
         self.has_unsynced_segments = True

@@ -362,8 +362,10 @@ class Log(ReadableLog):
 
     def _write_down(self) -> None:
         self._flusher.is_flushing = False  # a plan that is still out is made again, whatever becomes of it
-        self.flush()
         fs, active = self._environment.fs, self._local.active
+        if active.trim():
+            active.file.sync()
+        self.flush()
         has_records = self.log_end_offset > self.log_start_offset
         unwritten = not (active.index_on_disk and active.is_synced)
         changed = unwritten or self.leader_epochs.is_dirty
@@ -371,8 +373,6 @@ class Log(ReadableLog):
         if unwritten:
             active.seal_time_index()
             active.write_indexes(sync=has_records)
-            if self._config.preallocate:
-                active.file.truncate(active.size)
         if self.leader_epochs.is_dirty:
             self.leader_epochs.write(sync=has_records)
         if changed and has_records:

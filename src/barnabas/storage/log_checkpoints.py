@@ -45,7 +45,6 @@ class LogCheckpoints:
 
     def failed(self, write: CheckpointWrite, error: OSError) -> None:
         """A write raised: its directory goes offline, or the next write tries again."""
-        write.file.retry()
         for directory in self._directories:
             if directory.path == write.file.path.parent:
                 directory.cleaner_offsets.retry()

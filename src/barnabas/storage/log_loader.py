@@ -345,7 +345,7 @@ class LogLoader:
         snapshots.remove(segment.base_offset)
 
     def _end_of(self, segments: Segments, leader_epochs: LeaderEpochs, snapshots: ProducerSnapshots) -> int:
-        log_end_offset = segments.active.next_offset() if len(segments) else None
+        log_end_offset = self._end_of_active(segments.active) if len(segments) else None
         if log_end_offset is not None and log_end_offset < self.log_start_offset:
             if segments.size:
                 self._distrust_log_start(log_end_offset)
@@ -359,6 +359,20 @@ class LogLoader:
             segments.add(create_segment(self.directory, self.log_start_offset, self.config, self.environment))
             return self.log_start_offset
         return log_end_offset
+
+    def _end_of_active(self, active: Segment) -> int:
+        """Where the last batch ends. What is behind it was preallocated, or is damage: it is cut."""
+        next_offset, size = active.find_end()
+        if size < active.size:
+            _logger.warning(
+                "cutting the last %d bytes of %s at %d: no whole batch",
+                active.size - size,
+                active.path(names.LOG),
+                size,
+            )
+            active.cut(size)
+            active.rebuild_indexes()
+        return next_offset
 
     def _distrust_log_start(self, log_end_offset: int) -> None:
         """The entry is of an earlier log of this name, or the records above it were lost with the power.

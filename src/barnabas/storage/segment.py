@@ -313,17 +313,23 @@ class Segment:
 
     def next_offset(self) -> int:
         """The offset after the last batch, read from the log."""
-        return self._next_offset_in(self.file, self.index.last_position)
+        return self.find_end()[0]
 
     def next_offset_in(self, file: LogFile) -> int:
         """The same, for a segment whose log is still called otherwise."""
-        return self._next_offset_in(file, 0)
+        return self._end_in(file, 0)[0]
 
-    def _next_offset_in(self, file: LogFile, position: int) -> int:
+    def find_end(self) -> tuple[int, int]:
+        """The offset after the last whole batch, and the position behind it."""
+        position = self.index.last_position
+        found = self._end_in(self.file, position)
+        return found if found[1] > position else self._end_in(self.file, 0)
+
+    def _end_in(self, file: LogFile, position: int) -> tuple[int, int]:
         following = self.base_offset
-        for _, header in iter_file_headers(file, position, self.size):
-            following = header.next_offset
-        return following
+        for start, header in iter_file_headers(file, position, self.size):
+            following, position = header.next_offset, start + header.size
+        return following, position
 
     # ---- cutting
 
@@ -341,6 +347,17 @@ class Segment:
             self.created_ms = now_ms
         self._bytes_since_index = 0
         self._max_timestamp = self._find_max_timestamp()
+
+    def trim(self) -> bool:
+        """Cut what the file has behind the last batch: preallocated space, or what a failed append left.
+
+        Goes by the file, not by the configuration, which may have changed since the file was made.
+        """
+        if self._fs.size(self.path(names.LOG)) <= self.size:
+            return False
+        self.file.truncate(self.size)
+        self.is_synced = False
+        return True
 
     def cut(self, size: int) -> None:
         """Shorten the log file to `size` bytes, durably: what was cut must not come back behind new bytes."""

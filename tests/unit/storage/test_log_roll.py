@@ -1,3 +1,4 @@
+import pytest
 from tests.unit.storage.support import NOW, MemoryLogs, assert_consistent, batch, read_records
 
 from barnabas.base.config.log_config import LogConfig
@@ -126,4 +127,46 @@ def test_preallocated_space_is_given_back_and_never_read() -> None:
     assert len(read_records(log)) == 1
     log.roll()
     assert memory.fs.size(path) == SIZE
+    assert_consistent(log)
+
+
+@pytest.mark.parametrize("stop", ["clean", "crash"])
+def test_preallocated_space_is_given_back_after_preallocate_is_switched_off(stop: str) -> None:
+    memory = MemoryLogs(LogConfig(preallocate=True, segment_bytes=4096))
+    log = memory.create()
+    log.append_as_leader(batch(1), 0)
+    log.config = memory.config = LogConfig(segment_bytes=4096)
+    log.close(clean=stop == "clean")
+    assert memory.fs.size(memory.path(f"{0:020}.log")) == (len(batch(1)) if stop == "clean" else 4096)
+    log = memory.open(clean=stop == "clean")
+    log.append_as_leader(batch(1), 0)
+    assert memory.fs.size(memory.path(f"{0:020}.log")) == 2 * len(batch(1))
+    assert len(read_records(log)) == 2
+
+
+def test_roll_gives_back_preallocated_space_after_preallocate_is_switched_off() -> None:
+    memory = MemoryLogs(LogConfig(preallocate=True, segment_bytes=4096))
+    log = memory.create()
+    log.append_as_leader(batch(1), 0)
+    log.config = LogConfig(segment_bytes=4096)
+    log.roll()
+    log.append_as_leader(batch(1), 0)
+    assert memory.fs.size(memory.path(f"{0:020}.log")) == len(batch(1))
+    assert len(read_records(log)) == 2
+
+
+@pytest.mark.parametrize("records", [0, 1, 60])
+@pytest.mark.parametrize("tail", [bytes(7), bytes(61), bytes(4000), batch(1)[:-1]])
+def test_bytes_behind_the_last_batch_are_cut_also_after_a_clean_stop(records: int, tail: bytes) -> None:
+    memory = MemoryLogs(LogConfig(index_interval_bytes=100))
+    log = memory.create()
+    for _ in range(records):
+        log.append_as_leader(batch(1), 0)
+    log.close()
+    path = memory.path(f"{0:020}.log")
+    memory.fs.write_bytes(path, memory.fs.read_bytes(path) + tail)
+    log = memory.open(clean=True)
+    assert log.log_end_offset == records
+    log.append_as_leader(batch(1), 0)
+    assert len(read_records(log)) == records + 1
     assert_consistent(log)
