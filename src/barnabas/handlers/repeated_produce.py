@@ -82,6 +82,9 @@ class Repetitions:
         """Make the next request like this one quick; one with an unusual end is not worth it."""
         if self._misses > _MOST_MISSES:
             return  # this client does something else every time: looking for repetitions only costs
+        if self._table_version != self._partitions.version:
+            self._forget()  # others led to partitions of a topic that may have been deleted
+            self._table_version = self._partitions.version
         end, length_size = len(frame), 4
         if version >= FIRST_FLEXIBLE:
             end -= len(_NO_TAGS)
@@ -90,7 +93,7 @@ class Repetitions:
             length_size = len(write_unsigned_varint(records_size + 1))
         prefix_end = end - records_size - length_size
         prefix = bytes(frame[_AFTER_CORRELATION:prefix_end])
-        if prefix in self._by_prefix and self._table_version == self._partitions.version:
+        if prefix in self._by_prefix:
             known = self._by_prefix[prefix]
             if known.is_of(version, prefix_end):
                 return  # only its records were out of the ordinary
@@ -101,7 +104,6 @@ class Repetitions:
         elif len(self._by_prefix) >= _MOST_PREFIXES:
             self._forget()
             self._ends.append(prefix_end)
-        self._table_version = self._partitions.version
         repeated = RepeatedProduce(partition, version, request, frame, prefix_end)
         self._by_prefix[prefix] = repeated
 

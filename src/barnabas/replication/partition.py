@@ -63,6 +63,7 @@ class Partition:
         "_acks_waiting",
         "_broker_id",
         "_flusher",
+        "_is_closed",
         "_log",
         "_logs",
         "_unflushed_size",
@@ -94,6 +95,7 @@ class Partition:
         self._logs: HostedLogs = logs
         self._flusher: Flusher = flusher
         self._log: Log | None = None
+        self._is_closed: bool = False
         self._unflushed_size: int = 0
         self._acks_waiting: list[tuple[int, Callable[[KafkaError | None], None]]] = []
 
@@ -115,6 +117,8 @@ class Partition:
         """The log, opened or made when first touched; raises StorageError when its disk has failed."""
         log = self._log
         if log is None or log.is_closed:
+            if self._is_closed:  # another topic may have this name by now: its log is not this partition's
+                raise NotLeaderOrFollower(f"{self.topic_partition} is no longer here")
             self._log = log = self._logs.get(self.topic_partition, self.topic_id)
             self._advance_high_watermark(log)
         return log
@@ -249,5 +253,7 @@ class Partition:
         return [(each.producer_id, each.first_offset) for each in found]
 
     def close(self) -> None:
+        """The topic is deleted; whoever still holds this partition gets no log from it."""
         self._fail_waiting(NotLeaderOrFollower(f"{self.topic_partition} is no longer here"))
         self._log = None
+        self._is_closed = True

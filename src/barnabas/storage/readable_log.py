@@ -103,8 +103,11 @@ class ReadableLog:
 
     @property
     def last_stable_offset(self) -> int:
+        """Never below the log start, which may have passed the beginning of an open transaction."""
         unstable = self.producers.first_unstable_offset
-        return self.high_watermark if unstable is None else min(self.high_watermark, unstable)
+        if unstable is None:
+            return self.high_watermark
+        return min(self.high_watermark, max(unstable, self.log_start_offset))
 
     # ---- reading
 

@@ -163,6 +163,19 @@ def test_deleted_topic_is_forgotten(lanes: Lanes) -> None:
     assert shortcut(request) is None
 
 
+def test_recreated_topic_keeps_its_records_when_another_request_is_remembered_first(lanes: Lanes) -> None:
+    node = lanes.node
+    lanes.send(frame(node, 9, 1, batch(b"of the deleted topic")))
+    node.ask("DeleteTopics", 5, topic_names=["t"])
+    node.create_topic("t", 3)
+    lanes.send(frame(node, 9, 2, batch(b"first"), client=b"another"))
+
+    _, took_shortcut = lanes.send(frame(node, 9, 3, batch(b"second")))
+
+    assert not took_shortcut
+    assert node.partitions.get("t", 0).log.log_end_offset == 2
+
+
 def test_torn_requests_go_the_long_way(lanes: Lanes) -> None:
     whole = frame(lanes.node, 9, 1, batch())
     lanes.send(whole)

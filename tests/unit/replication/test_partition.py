@@ -329,3 +329,14 @@ def test_forgotten_fetch_is_not_asked() -> None:
         assert fetch.asked == []
 
     run(scenario)
+
+
+def test_partition_of_a_deleted_topic_touches_no_log_of_that_name() -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        bench.append(2)
+        bench.partition.close()
+        with pytest.raises(NotLeaderOrFollower):
+            bench.append()
+
+    run(scenario)

@@ -205,6 +205,16 @@ def test_a_log_holds_back_nothing_above_the_high_watermark() -> None:
     assert (log.high_watermark, log.last_stable_offset) == (3, 3)
 
 
+def test_last_stable_offset_is_never_below_the_log_start() -> None:
+    log = MemoryLogs().create()
+    log.append_as_leader(batch(3, pid=7, sequence=0, transactional=True), 0)
+    log.maybe_update_high_watermark(3)
+
+    log.delete_records_before(2)
+
+    assert log.last_stable_offset == 2
+
+
 def test_records_can_be_decoded_from_a_slice() -> None:
     log = MemoryLogs().create()
     log.append_as_leader(batch(2), 0)
