@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.faults.conftest import Serve
 from tests.faults.reader import read_all
 from tests.faults.served import Served, until
@@ -155,3 +156,20 @@ def _peer_that_never_reads(broker: Served, client: RawClient) -> RawClient:
 def _checkpoint(path: Path) -> dict[str, int]:
     lines = path.read_text().splitlines()[2:]
     return {name: int(offset) for name, offset in (line.rsplit(" ", 1) for line in lines)}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_signal_and_the_end_of_the_stop_are_logged(serve: Serve, number: signal.Signals) -> None:
+    broker = serve().start()
+    broker.signal(number)
+    assert broker.wait() == 0
+    received, stopped = (
+        next((at for at, line in enumerate(broker.lines) if text in line), None)
+        for text in (f"{number.name} received: stopping", "Broker 0 stopped in")
+    )
+    assert received is not None
+    assert stopped is not None
+    assert received < stopped
+    broker.forget_lines()
+    broker.start().kill()
+    assert not [line for line in broker.lines if "received" in line or "stopped" in line]

@@ -3,6 +3,10 @@
 Of the log directory only files are read. Kafka keeps topic configurations elsewhere, so adopted topics have
 the broker's defaults, except the internal ones, whose configuration is known. New leader epochs start above
 the ones in the logs, new producer ids above those in the snapshots.
+
+The partitions of a topic are numbered from 0 without gaps, and the count decides where a key goes. So what is
+missing below the largest number found (it was on another broker) is registered too, and is empty. A directory
+that would add more of these than a cluster plausibly had elsewhere is refused.
 """
 
 from collections.abc import Iterable
@@ -31,6 +35,10 @@ _INTERNAL = {
     "__consumer_offsets": {"cleanup.policy": "compact", "compression.type": "producer"},
     "__transaction_state": {"cleanup.policy": "compact", "min.insync.replicas": "1"},
 }
+
+_MOST_MISSING = 1000
+_MISSING_PER_FOUND = 10
+"""At most this many empty partitions for each one found, if there are more than `_MOST_MISSING`."""
 
 
 def adopt(config: BrokerConfig, log_dir: Path) -> dict[str, int]:
@@ -74,10 +82,17 @@ def _topic_of(name: str, partitions: list[FoundPartition], log_dir: Path, fs: Fi
     ids = {each.topic_id for each in partitions if each.topic_id is not None}
     if len(ids) > 1:
         raise StorageError(f"the partitions of {name} carry different topic ids")
+    count = max(each.partition for each in partitions) + 1
+    missing = count - len(partitions)
+    if missing > max(_MOST_MISSING, _MISSING_PER_FOUND * len(partitions)):
+        raise StorageError(
+            f"{name}-{count - 1} would make {count} partitions of topic {name}, of which {len(partitions)} "
+            f"are here: move the directory away if it is no partition"
+        )
     return AdoptedTopic(
         name,
         ids.pop() if ids else random_uuid(),
-        max(each.partition for each in partitions) + 1,
+        count,
         _INTERNAL.get(name, {}),
         {each.partition: _latest_epoch(log_dir / f"{name}-{each.partition}", fs) for each in partitions},
     )

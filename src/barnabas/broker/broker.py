@@ -79,6 +79,11 @@ class Broker:
         self._undo: list[Callable[[bool], Awaitable[None]]] = []
 
     @property
+    def is_running(self) -> bool:
+        """Something was started that has to be stopped."""
+        return bool(self._undo)
+
+    @property
     def port(self) -> int:
         """The port of the first listener, as bound."""
         return self._ports[self.config.listeners[0].name]

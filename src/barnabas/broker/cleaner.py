@@ -28,6 +28,8 @@ logger = logging.getLogger("broker")
 
 _MOST_THREADS = 64
 _LOGS_PER_STEP = 50
+_GRACE_SECONDS = 2.0
+"""How long a job may take to end when the broker stops; then its process is killed."""
 _WATCH_SECONDS = 1.0
 """How soon a cleaning that nobody wants any more is noticed."""
 _IDLE_SECONDS = 60.0
@@ -70,10 +72,18 @@ class LogCleaner:
             await asyncio.gather(self._task, return_exceptions=True)
         for _, worker in self._running.values():
             worker.abort()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await self._wait_for_running()
+        for _, worker in self._running.values():
+            worker.kill()
+        await self._wait_for_running()
         self._dismiss_idle()
         if self._threads is not None:
-            await asyncio.to_thread(self._threads.shutdown)
+            # A thread that hangs on its disk is not waited for: its job swaps nothing any more.
+            await asyncio.to_thread(self._threads.shutdown, wait=not self._running)
+
+    async def _wait_for_running(self) -> None:
+        if self._running:
+            await asyncio.wait(self._running, timeout=_GRACE_SECONDS)
 
     async def _run(self) -> None:
         await asyncio.sleep(self._backoff)

@@ -7,6 +7,7 @@ when it has been idle. The thread that converses with it calls `swap` for every 
 
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -22,7 +23,8 @@ from barnabas.storage.cleaning.job import CleanedSegment, CleaningAborted, Clean
 
 Swap = Callable[[CleanedSegment], None]
 
-_PATIENCE_SECONDS = 5.0
+_PATIENCE_SECONDS = 1.0
+"""How long a process may take to end by itself; one that is frozen is killed."""
 
 
 class WorkerDied(Exception):
@@ -34,7 +36,10 @@ class Worker(Protocol):
         """Run a job to its end; blocks. Raises `CleaningAborted`, `KafkaError`, `OSError`, `WorkerDied`."""
 
     def abort(self) -> None:
-        """Let the job end soon; from any thread."""
+        """Let the job end soon; from any thread, without waiting."""
+
+    def kill(self) -> None:
+        """End the job now, if that is possible; from any thread, without waiting."""
 
     def close(self) -> None: ...
 
@@ -56,6 +61,9 @@ class WorkerThread:
 
     def abort(self) -> None:
         self._is_aborted.set()
+
+    def kill(self) -> None:
+        self.abort()
 
     def close(self) -> None:
         self.abort()
@@ -105,10 +113,26 @@ class WorkerProcess:
         self._send({"swapped": True})
 
     def abort(self) -> None:
+        if not self._can_send():
+            return  # it does not read, so it would not obey either: whoever cannot wait kills it
         try:
             self._send({"abort": True})
         except WorkerDied:
             self._process.poll()
+
+    def _can_send(self) -> bool:
+        """Whether a short message can be sent without waiting for a process that may be frozen."""
+        if self._lock.locked():
+            return False
+        poll = select.poll()
+        try:
+            poll.register(self._pipe(self._process.stdin), select.POLLOUT)
+        except ValueError:
+            return False  # closed already
+        return bool(poll.poll(0))
+
+    def kill(self) -> None:
+        self._process.kill()
 
     def close(self) -> None:
         """End the process, at once if it is idle."""

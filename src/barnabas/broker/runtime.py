@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -31,8 +32,8 @@ def serve(
     async def run() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, stop.set)
-        loop.add_signal_handler(signal.SIGINT, _on_interrupt, stop)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, _on_signal, number, stop)
         broker = Broker(config, holds=holds)
         try:
             await broker.start()
@@ -43,18 +44,33 @@ def serve(
                 on_ready(broker)
                 await _until_stopped(broker, stop)
         finally:
-            await broker.stop()
+            await _stop(broker)
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(run())
 
 
-def _on_interrupt(stop: asyncio.Event) -> None:
-    if stop.is_set():
-        logger.warning("Interrupted again: stopped at once, the next start recovers the logs")
+def _on_signal(number: signal.Signals, stop: asyncio.Event) -> None:
+    if not stop.is_set():
+        logger.info(
+            "%s received: stopping. Requests under way are answered, then the logs are flushed and closed",
+            number.name,
+        )
+        stop.set()
+    elif number == signal.SIGINT:
+        logger.warning("SIGINT received again: stopped at once, the next start recovers the logs")
         logging.shutdown()
         os._exit(128 + signal.SIGINT)
-    stop.set()
+    else:
+        logger.info("%s received again: the broker is already stopping", number.name)
+
+
+async def _stop(broker: Broker) -> None:
+    begin = time.monotonic()
+    is_running = broker.is_running
+    await broker.stop()
+    if is_running:
+        logger.info("Broker %d stopped in %.1f s", broker.config.broker_id, time.monotonic() - begin)
 
 
 async def _until_stopped(broker: Broker, stop: asyncio.Event) -> None:
