@@ -17,6 +17,7 @@ from barnabas.storage.checkpoints import CheckpointedOffsets, MalformedCheckpoin
 from barnabas.storage.cold_log import ColdLog
 from barnabas.storage.leader_epochs import LeaderEpochs
 from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.txn_index_sums import read_sums
 
 _logger = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
     log_starts = directory.log_start_offsets.read()
     high_watermarks = directory.high_watermarks.read().offsets
     directory.cleaner_offsets.load()
+    index_sums = read_sums(fs, directory.path)
     found = FoundLogs()
     for partition in directory.partitions():
         path, key = directory.path / partition.name, partition.topic_partition
@@ -49,6 +51,7 @@ def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
             _logger.warning("%s was not here at the last clean stop: it is recovered", path)
         log.recovery_point = _recovery_point(log, key, recovery_points, fs)
         log.log_start_offset = _log_start(path, key, log_starts, fs, was_here=was_here)
+        log.index_sums = index_sums.get(key)
         log.high_watermark = high_watermarks.get(key, log.recovery_point)
         found.logs[key] = log
     return found

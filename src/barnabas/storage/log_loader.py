@@ -30,6 +30,7 @@ from barnabas.storage.checkpoints import MalformedCheckpoint
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.index_errors import CorruptIndex
 from barnabas.storage.leader_epochs import LeaderEpochs
+from barnabas.storage.leftovers import clear_leftovers, offset_in
 from barnabas.storage.local_log import create_segment
 from barnabas.storage.log import Log
 from barnabas.storage.partition_metadata import MalformedPartitionMetadata, read_topic_id, write_topic_id
@@ -40,6 +41,7 @@ from barnabas.storage.readable_log import LogParts
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_recovery import RecoveredSegment, recover_segment
 from barnabas.storage.segments import Segments
+from barnabas.storage.txn_index_sums import NO_ENTRIES, LogSums, sum_of
 
 _logger = logging.getLogger(__name__)
 
@@ -52,15 +54,19 @@ def open_log(
     clean: bool,
     recovery_point: int = 0,
     log_start_offset: int = 0,
+    index_sums: LogSums | None = None,
     topic_partition: TopicPartition | None = None,
 ) -> Log:
-    """Load the log in `directory`, after a `clean` stop or not; both offsets are the checkpointed ones."""
+    """Load the log in `directory`, after a `clean` stop or not; both offsets are the checkpointed ones.
+
+    `index_sums` is what the indexes of aborted transactions held at the last clean stop, if that is known.
+    """
     if topic_partition is None:
         parsed = names.parse_directory(directory.name)
         if parsed is None:
             raise ValueError(f"{directory} is no directory of a partition")
         topic_partition = parsed.topic_partition
-    loader = LogLoader(directory, config, environment, clean, recovery_point, log_start_offset)
+    loader = LogLoader(directory, config, environment, clean, recovery_point, log_start_offset, index_sums)
     return Log(directory, topic_partition, config, environment, loader.load())
 
 
@@ -110,10 +116,11 @@ class LogLoader:
     clean: bool
     recovery_point: int
     log_start_offset: int
+    index_sums: LogSums | None
 
     def load(self) -> LogParts:
         fs = self.environment.fs
-        found = self._finish_swaps(self._remove_leftovers(fs.listdir(self.directory)))
+        found = clear_leftovers(self.directory, fs)
         snapshots = ProducerSnapshots(self.directory, fs, _snapshot_offsets(found))
         segments = self._load_segments(found)
         leader_epochs = self._load_leader_epochs(segments)
@@ -191,52 +198,14 @@ class LogLoader:
             _logger.warning("%s has an unreadable %s", self.directory, names.PARTITION_METADATA)
             return None
 
-    # ---- passes 1 to 3
-
-    def _remove_leftovers(self, found: list[str]) -> list[str]:
-        cleaned = [name for name in found if name.endswith(names.CLEANED)]
-        first_cleaned = min((_offset(name) for name in cleaned), default=None)
-        doomed = {name for name in found if name.endswith((names.DELETED, ".tmp"))}
-        if first_cleaned is not None:
-            doomed |= {name for name in found if name.endswith(names.SWAP) and _offset(name) >= first_cleaned}
-        doomed |= set(cleaned)
-        for name in doomed:
-            self.environment.fs.unlink(self.directory / name)
-        return [name for name in found if name not in doomed]
-
-    def _finish_swaps(self, found: list[str]) -> list[str]:
-        swaps = [name for name in found if name.endswith(names.SWAP)]
-        if not swaps:
-            return found
-        fs = self.environment.fs
-        ranges = [self._swap_range(name) for name in swaps if name.endswith(names.LOG + names.SWAP)]
-        if ranges:
-            low, high = min(start for start, _ in ranges), max(end for _, end in ranges)
-            for name in found:
-                offset = names.offset_of(name)
-                if offset is not None and low <= offset < high and not name.endswith(names.SWAP):
-                    _logger.info("removing %s, which a compacted segment replaces", self.directory / name)
-                    fs.unlink(self.directory / name)
-        for name in swaps:
-            fs.rename(self.directory / name, self.directory / name.removesuffix(names.SWAP))
-        fs.sync_dir(self.directory)
-        return fs.listdir(self.directory)
-
-    def _swap_range(self, name: str) -> tuple[int, int]:
-        """Base offset and next offset of a segment whose files still have `.swap` behind their names."""
-        path = self.directory / name
-        base_offset = _offset(name)
-        segment = self._segment(base_offset, self.environment.fs.size(path))
-        return base_offset, segment.next_offset_in(self.environment.fs.open(path))
-
     # ---- pass 4
 
     def _load_segments(self, found: list[str]) -> Segments:
         fs = self.environment.fs
-        bases = sorted(_offset(name) for name in found if name.endswith(names.LOG))
+        bases = sorted(offset_in(name) for name in found if name.endswith(names.LOG))
         known, present = set(bases), set(found)
         for name in found:
-            if name.endswith(names.INDEX_SUFFIXES) and _offset(name) not in known:
+            if name.endswith(names.INDEX_SUFFIXES) and offset_in(name) not in known:
                 _logger.warning("removing the index %s, which has no log", self.directory / name)
                 fs.unlink(self.directory / name)
         segments = Segments()
@@ -259,10 +228,26 @@ class LogLoader:
                 break
             try:
                 segment.txn_index.check()
+                self._compare(segment)
             except CorruptIndex as error:
                 _logger.warning("recovering %s: %s", segment.path(names.LOG), error)
                 self._recover_segment(segment, segments, leader_epochs, snapshots)
                 segment.write_indexes(sync=True)
+
+    def _compare(self, segment: Segment) -> None:
+        """Raise `CorruptIndex` if the index is not what the last clean stop left.
+
+        After a crash only segments that it listed can be compared; others may be newer.
+        """
+        if self.index_sums is None or not (self.clean or segment.base_offset in self.index_sums):
+            return
+        expected = self.index_sums.get(segment.base_offset, NO_ENTRIES)
+        found = sum_of(segment.txn_index.entries)
+        if found != expected:
+            raise CorruptIndex(
+                f"{segment.txn_index.path} has {found.entries} entries, other than the {expected.entries} "
+                "of the last clean stop"
+            )
 
     def _segment(self, base_offset: int, size: int, *, has_txn_index: bool = False) -> Segment:
         return Segment(
@@ -389,12 +374,5 @@ class LogLoader:
         self.log_start_offset = 0
 
 
-def _offset(name: str) -> int:
-    offset = names.offset_of(name)
-    if offset is None:
-        raise OSError(f"{name} does not start with an offset")
-    return offset
-
-
 def _snapshot_offsets(found: list[str]) -> list[int]:
-    return [_offset(name) for name in found if name.endswith(names.SNAPSHOT)]
+    return [offset_in(name) for name in found if name.endswith(names.SNAPSHOT)]

@@ -6,6 +6,7 @@ from barnabas.base.ids import TopicPartition
 from barnabas.storage.cold_log import ColdLog
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.txn_index_sums import LogSums, sums_of
 
 
 class LogTable:
@@ -51,6 +52,14 @@ class LogTable:
 
     def recovery_points(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         return {key: entry.recovery_point for key, entry in self.in_directory(directory)}
+
+    def index_sums(self, directory: LogDirectory) -> dict[TopicPartition, LogSums]:
+        """What the indexes of aborted transactions hold, as far as it is known; after the logs are closed."""
+        found = (
+            (key, sums_of(entry.segments) if isinstance(entry, Log) else entry.index_sums)
+            for key, entry in self.in_directory(directory)
+        )
+        return {key: sums for key, sums in found if sums is not None}
 
     def high_watermarks(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         return {key: entry.high_watermark for key, entry in self.in_directory(directory)}

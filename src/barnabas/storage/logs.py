@@ -37,6 +37,7 @@ from barnabas.storage.log_loader import create_log, open_log
 from barnabas.storage.log_table import LogTable
 from barnabas.storage.logs_settings import LogsSettings as LogsSettings
 from barnabas.storage.open_files import OpenFiles
+from barnabas.storage.txn_index_sums import write_sums
 
 _logger = logging.getLogger(__name__)
 
@@ -161,6 +162,7 @@ class Logs:
             clean=not cold.needs_recovery,
             recovery_point=cold.recovery_point,
             log_start_offset=cold.log_start_offset,
+            index_sums=cold.index_sums,
             topic_partition=key,
         )
 
@@ -360,6 +362,7 @@ class Logs:
                 )
             elif directory.is_online:
                 try:
+                    write_sums(self._environment.fs, directory.path, self._table.index_sums(directory))
                     directory.mark_clean(broker_epoch)
                 except OSError as error:
                     directory.fail(error)

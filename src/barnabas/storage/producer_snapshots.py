@@ -127,10 +127,11 @@ def rebuild_producers(
 ) -> None:
     """Make `states` those of the log below `end_offset`, reading as little of it as the snapshots allow.
 
-    After a clean stop without any snapshot there is nothing to know, as in Kafka: one is taken at every stop.
+    After a clean stop an empty log has nothing to know. One with records has a snapshot, unless it was lost:
+    then the log is read, for an open transaction must not be forgotten (Kafka assumes that there was none).
     """
     wanted = {segment.base_offset for segment in list(segments)[-2:]}
-    if clean and snapshots.latest is None:
+    if clean and snapshots.latest is None and not segments.size:
         for offset in sorted({*wanted, end_offset}):
             states.end_offset = offset
             snapshots.maybe_take(states)

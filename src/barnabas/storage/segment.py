@@ -315,19 +315,15 @@ class Segment:
         """The offset after the last batch, read from the log."""
         return self.find_end()[0]
 
-    def next_offset_in(self, file: LogFile) -> int:
-        """The same, for a segment whose log is still called otherwise."""
-        return self._end_in(file, 0)[0]
-
     def find_end(self) -> tuple[int, int]:
         """The offset after the last whole batch, and the position behind it."""
         position = self.index.last_position
-        found = self._end_in(self.file, position)
-        return found if found[1] > position else self._end_in(self.file, 0)
+        found = self._end_from(position)
+        return found if found[1] > position else self._end_from(0)
 
-    def _end_in(self, file: LogFile, position: int) -> tuple[int, int]:
+    def _end_from(self, position: int) -> tuple[int, int]:
         following = self.base_offset
-        for start, header in iter_file_headers(file, position, self.size):
+        for start, header in iter_file_headers(self.file, position, self.size):
             following, position = header.next_offset, start + header.size
         return following, position
 

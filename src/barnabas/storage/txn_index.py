@@ -3,7 +3,8 @@
 Format: entries of 34 bytes, big-endian: int16 version (0), int64 producer id, first offset, last offset
 (the marker's), last stable offset when the marker was written. Entries ascend by last offset. The file
 exists only if there is an entry. An entry is written at once and synced with the segment; a segment that
-was open in a crash gets its index rebuilt from the log and the producer state before it.
+was open in a crash gets its index rebuilt from the log and the producer state before it. After a clean stop
+it is compared with what the stop noted (`txn_index_sums`).
 """
 
 import itertools
@@ -49,9 +50,11 @@ class TxnIndex:
 
     def check(self) -> None:
         """Raise `CorruptIndex` unless every entry can belong to the segment."""
+        previous = self._base_offset - 1
         for entry in self.entries:
-            if entry.last_offset < self._base_offset:
-                raise CorruptIndex(f"{entry} ends before the segment's base offset {self._base_offset}")
+            if entry.last_offset <= previous or not 0 <= entry.first_offset <= entry.last_offset:
+                raise CorruptIndex(f"{entry} cannot follow offset {previous} in {self.path}")
+            previous = entry.last_offset
 
     def append(self, entry: AbortedTxn) -> None:
         position = len(self.entries) * ENTRY_SIZE

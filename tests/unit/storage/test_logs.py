@@ -78,7 +78,7 @@ def test_after_a_clean_stop_a_log_is_opened_when_it_is_first_asked_for() -> None
     reads = host.fs.reads
     logs = host.start()
     assert (len(logs), logs.opened()) == (20, [])
-    assert host.fs.reads - reads <= 5
+    assert host.fs.reads - reads <= 6
     assert TopicPartition("t", 7) in logs
     logs.get(TopicPartition("t", 7))
     assert [log.topic_partition.partition for log in logs.opened()] == [7]
