@@ -60,7 +60,7 @@ def place_partitions(
                 "assignment(s) were specified."
             )
         for replicas in placed:
-            _check_replicas(replicas, replication_factor, image)
+            check_replicas(replicas, image, replication_factor)
     assignment = dict(enumerate(placed, first))
     return assignment, _first_states(assignment, image)
 
@@ -78,7 +78,7 @@ def _given_assignment(topic: NewTopic, image: ClusterImage) -> tuple[Assignment,
         if partition in assignment:
             reason = f"Found multiple manual partition assignments for partition {partition}"
             raise InvalidReplicaAssignment(reason)
-        _check_replicas(replicas, replication_factor, image)
+        check_replicas(replicas, image, replication_factor)
         replication_factor = len(replicas)
         assignment[partition] = replicas
     if assignment.keys() != set(range(len(assignment))):
@@ -87,7 +87,10 @@ def _given_assignment(topic: NewTopic, image: ClusterImage) -> tuple[Assignment,
     return ordered, _first_states(ordered, image)
 
 
-def _check_replicas(replicas: Sequence[int], replication_factor: int | None, image: ClusterImage) -> None:
+def check_replicas(
+    replicas: Sequence[int], image: ClusterImage, replication_factor: int | None = None
+) -> None:
+    """Raise InvalidReplicaAssignment unless they are registered brokers, each of them once."""
     if not replicas:
         raise InvalidReplicaAssignment("The manual partition assignment includes an empty replica list.")
     previous = None

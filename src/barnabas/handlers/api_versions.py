@@ -52,4 +52,5 @@ def _keys(config: BrokerConfig) -> list[Reply]:
     return [
         Reply(api_key=api.key, min_version=api.advertised_min, max_version=api.newest(config))
         for api in APIS.values()
+        if api.is_advertised
     ]

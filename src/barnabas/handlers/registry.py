@@ -1,7 +1,8 @@
-"""The one table of what this broker serves: key, name, versions, and the module that handles it.
+"""The one table of what this broker answers: key, name, versions, and the module that handles it.
 
 Dispatch and the ApiVersions answer are made from it. A module is imported when the first such request
-arrives: a broker pays for what its clients use.
+arrives: a broker pays for what its clients use. Every API of Apache Kafka 4.3 is here. Those whose feature
+Kafka can do without are answered as by a Kafka broker without it; the others are not advertised.
 """
 
 from functools import cache
@@ -19,6 +20,10 @@ class Api(NamedTuple):
     advertised_min: int
     opened_by: tuple[str, ...] = ()
     """If any: the newest version is not final in Kafka, and served only where one of these settings is on."""
+    answered_by: str = ""
+    """The module, where it is not the one named after the API."""
+    is_advertised: bool = True
+    """Whether ApiVersions names it: clients decide by that what a broker can do."""
 
     def newest(self, config: BrokerConfig) -> int:
         """The highest version that a broker with this configuration serves."""
@@ -29,7 +34,7 @@ class Api(NamedTuple):
     def module(self) -> str:
         """`DescribeTopicPartitions` is handled by `describe_topic_partitions`."""
         snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in self.name)
-        return f"barnabas.handlers.{snake[1:]}"
+        return f"barnabas.handlers.{self.answered_by or snake[1:]}"
 
 
 def _api(
@@ -42,6 +47,16 @@ def _api(
 ) -> Api:
     lowest = min_version if advertised_min is None else advertised_min
     return Api(key, name, min_version, max_version, lowest, opened_by)
+
+
+def _without_security(key: int, name: str, min_version: int, max_version: int) -> Api:
+    return Api(key, name, min_version, max_version, min_version, answered_by="security_disabled")
+
+
+def _not_supported(key: int, name: str, min_version: int, max_version: int) -> Api:
+    return Api(
+        key, name, min_version, max_version, min_version, answered_by="not_supported", is_advertised=False
+    )
 
 
 PRODUCE, FETCH, OFFSET_COMMIT, OFFSET_FETCH, API_VERSIONS = 0, 1, 8, 9, 18
@@ -66,6 +81,7 @@ APIS: dict[int, Api] = {
         _api(14, "SyncGroup", 0, 5),
         _api(15, "DescribeGroups", 0, 6),
         _api(16, "ListGroups", 0, 5),
+        _without_security(17, "SaslHandshake", 0, 1),
         _api(API_VERSIONS, "ApiVersions", 0, 4),
         _api(19, "CreateTopics", 2, 7),
         _api(20, "DeleteTopics", 1, 6),
@@ -84,20 +100,59 @@ APIS: dict[int, Api] = {
         _api(26, "EndTxn", 0, 5),
         _api(27, "WriteTxnMarkers", 1, 2),
         _api(28, "TxnOffsetCommit", 0, 5),
+        _without_security(29, "DescribeAcls", 1, 3),
+        _without_security(30, "CreateAcls", 1, 3),
+        _without_security(31, "DeleteAcls", 1, 3),
         _api(32, "DescribeConfigs", 1, 4),
         _api(33, "AlterConfigs", 0, 2),
+        _api(34, "AlterReplicaLogDirs", 1, 2),
         _api(35, "DescribeLogDirs", 1, 5),
+        _without_security(36, "SaslAuthenticate", 0, 2),
         _api(37, "CreatePartitions", 0, 3),
+        _without_security(38, "CreateDelegationToken", 1, 3),
+        _without_security(39, "RenewDelegationToken", 1, 2),
+        _without_security(40, "ExpireDelegationToken", 1, 2),
+        _without_security(41, "DescribeDelegationToken", 1, 3),
         _api(42, "DeleteGroups", 0, 2),
+        _api(43, "ElectLeaders", 0, 2),
         _api(44, "IncrementalAlterConfigs", 0, 1),
+        _api(45, "AlterPartitionReassignments", 0, 1),
+        _api(46, "ListPartitionReassignments", 0, 0),
         _api(47, "OffsetDelete", 0, 0),
+        _api(48, "DescribeClientQuotas", 0, 1),
+        _not_supported(49, "AlterClientQuotas", 0, 1),
+        _without_security(50, "DescribeUserScramCredentials", 0, 0),
+        _not_supported(51, "AlterUserScramCredentials", 0, 0),
+        _not_supported(55, "DescribeQuorum", 0, 2),
+        _not_supported(57, "UpdateFeatures", 0, 2),
         _api(60, "DescribeCluster", 0, 2),
         _api(61, "DescribeProducers", 0, 0),
+        _not_supported(64, "UnregisterBroker", 0, 0),
         _api(65, "DescribeTransactions", 0, 0),
         _api(66, "ListTransactions", 0, 2),
         _api(68, "ConsumerGroupHeartbeat", 0, 1),
         _api(69, "ConsumerGroupDescribe", 0, 1),
+        # Without a receiver of telemetry Kafka does not advertise these two either.
+        _not_supported(71, "GetTelemetrySubscriptions", 0, 0),
+        _not_supported(72, "PushTelemetry", 0, 0),
+        _api(74, "ListConfigResources", 0, 1),
         _api(75, "DescribeTopicPartitions", 0, 0),
+        _not_supported(76, "ShareGroupHeartbeat", 1, 1),
+        _not_supported(77, "ShareGroupDescribe", 1, 1),
+        _not_supported(78, "ShareFetch", 1, 2),
+        _not_supported(79, "ShareAcknowledge", 1, 2),
+        _not_supported(80, "AddRaftVoter", 0, 1),
+        _not_supported(81, "RemoveRaftVoter", 0, 0),
+        _not_supported(83, "InitializeShareGroupState", 0, 0),
+        _not_supported(84, "ReadShareGroupState", 0, 0),
+        _not_supported(85, "WriteShareGroupState", 0, 1),
+        _not_supported(86, "DeleteShareGroupState", 0, 0),
+        _not_supported(87, "ReadShareGroupStateSummary", 0, 1),
+        _not_supported(88, "StreamsGroupHeartbeat", 0, 0),
+        _not_supported(89, "StreamsGroupDescribe", 0, 0),
+        _not_supported(90, "DescribeShareGroupOffsets", 0, 1),
+        _not_supported(91, "AlterShareGroupOffsets", 0, 0),
+        _not_supported(92, "DeleteShareGroupOffsets", 0, 0),
     )
 }
 

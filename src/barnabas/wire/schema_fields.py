@@ -2,7 +2,7 @@
 
 import dataclasses
 import typing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import NoneType
 from typing import Any
 
@@ -11,14 +11,14 @@ from kio.schema.errors import ErrorCode
 _ZEROES: dict[str, Any] = {
     "string": "",
     "bytes": b"",
-    "records": None,
+    "records": b"",
     "uuid": None,
     "bool": False,
     "error_code": ErrorCode.none,
     "timedelta_i32": timedelta(0),
     "timedelta_i64": timedelta(0),
     "float64": 0.0,
-    "datetime_i64": None,
+    "datetime_i64": datetime.fromtimestamp(0, UTC),
 }
 
 

@@ -1,6 +1,7 @@
 """kafka-configs and `barnabas config` with our broker; what they share with Apache Kafka is in scenarios."""
 
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,13 +59,11 @@ def test_nothing_changes_when_one_setting_is_wrong(barnabas_broker: Broker, topi
 @pytest.mark.parametrize(
     ("words", "api"),
     [
-        (["--describe", "--user", "u"], "DESCRIBE_CLIENT_QUOTAS"),
-        (["--alter", "--client", "c", "--add-config", "producer_byte_rate=1"], "DESCRIBE_CLIENT_QUOTAS"),
+        (["--alter", "--client", "c", "--add-config", "producer_byte_rate=1"], "ALTER_CLIENT_QUOTAS"),
         (
             ["--alter", "--user", "u", "--add-config", "SCRAM-SHA-256=[password=x]"],
             "ALTER_USER_SCRAM_CREDENTIALS",
         ),
-        (["--describe", "--entity-type", "client-metrics"], "LIST_CONFIG_RESOURCES"),
     ],
 )
 def test_what_the_broker_does_not_serve_is_told(barnabas_broker: Broker, words: list[str], api: str) -> None:
@@ -72,8 +71,21 @@ def test_what_the_broker_does_not_serve_is_told(barnabas_broker: Broker, words: 
 
 
 def test_a_group_may_have_settings_before_it_has_members(barnabas_broker: Broker) -> None:
-    ran = _kafka_configs(barnabas_broker, "--describe", "--group", "nobody")
-    assert ran == Ran("Dynamic configs for group nobody are:\n", "", 0)
+    group = f"group-{uuid.uuid4().hex[:8]}"
+    nobody = _kafka_configs(barnabas_broker, "--describe", "--group", group)
+    message = f"The group '{group}' doesn't exist and doesn't have dynamic config.\n"
+    assert nobody == Ran(message, "", 0)
+    setting = "consumer.session.timeout.ms=50000"
+    assert _kafka_configs(barnabas_broker, "--alter", "--group", group, "--add-config", setting).code == 0
+    described = _kafka_configs(barnabas_broker, "--describe", "--group", group)
+    assert described.lines[0] == f"Dynamic configs for group {group} are:"
+    assert described.lines[1].lstrip().startswith(setting)
+    assert group in _kafka_configs(barnabas_broker, "--describe", "--entity-type", "groups").stdout
+
+
+@pytest.mark.parametrize("words", [["--user", "u"], ["--entity-type", "clients"], ["--entity-type", "users"]])
+def test_nobody_has_quotas_and_credentials(barnabas_broker: Broker, words: list[str]) -> None:
+    assert _kafka_configs(barnabas_broker, "--describe", *words) == Ran("", "", 0)
 
 
 def test_a_broker_that_is_no_member_is_named(barnabas_broker: Broker) -> None:
@@ -170,7 +182,11 @@ def test_front_door_knows_a_broker_and_all_brokers(barnabas_broker: Broker) -> N
         (["list", "broker", "one"], 1, "'one' is no id of a broker"),
         (["list", "planet", "earth"], 2, "'planet' is not one of"),
         (["list", "topic", "t", "--client", "c"], 2, "--client is for users"),
-        (["list", "user", "alice"], 1, "The broker does not support DESCRIBE_CLIENT_QUOTAS"),
+        (
+            ["set", "user", "alice", "producer_byte_rate=1"],
+            1,
+            "The broker does not support ALTER_CLIENT_QUOTAS",
+        ),
         (
             ["set", "user", "alice", "producer_byte_rate=much"],
             1,

@@ -4,7 +4,7 @@ ACLs are printed sorted, where Kafka's order changes from run to run.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.acl_rules import patterns, principals, wanted
@@ -62,9 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def work(given: Given) -> None:
         _check(options, given)
+        action = _add if given.add else _remove if given.remove else _list
         with open_cluster(given.bootstrap_server, given.command_config) as cluster:
-            action = _add if given.add else _remove if given.remove else _list
-            action(cluster, given)
+            _run(action, cluster, given)
 
     return run_tool(options, work, arguments, prefix=_PREFIX, errors_on_stdout=True)
 
@@ -103,6 +103,16 @@ def _check(options: Options, given: Given) -> None:
             "--bootstrap-controller is not supported: every broker takes these requests, "
             "give --bootstrap-server host:port"
         )
+
+
+def _run(action: Callable[["Cluster", Given], None], cluster: "Cluster", given: Given) -> None:
+    from barnabas.cli.exception_names import exception_text
+    from barnabas.client.errors import BrokerError
+
+    try:
+        action(cluster, given)
+    except BrokerError as error:
+        raise ToolError(exception_text(error)) from None
 
 
 # --- the actions ------------------------------------------------------------------------------------

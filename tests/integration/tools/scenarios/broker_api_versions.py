@@ -19,10 +19,10 @@ SCENARIOS = [
             step(_VERSIONS, code=0),
             step(
                 _VERSIONS,
-                lines_with=r"^127|Fetch\(1\)|ElectLeaders|^\)",
+                lines_with=r"^127|Fetch\(1\)|UpdateFeatures|^\)",
                 expected=(
                     "{bootstrap} (id: 1 rack: null isFenced: false) -> (\n\tFetch(1): 4 to 18 [usable: 18],\n"
-                    "\tElectLeaders(43): UNSUPPORTED,\n)\n"
+                    "\tUpdateFeatures(57): UNSUPPORTED,\n)\n"
                 ),
             ),
         ),

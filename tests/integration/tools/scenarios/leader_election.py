@@ -1,6 +1,6 @@
 """kafka-leader-election on one broker, where every leader is the right one already."""
 
-from tests.integration.tools.scenario import Scenario, Way, step
+from tests.integration.tools.scenario import Scenario, step
 
 _ELECT = "kafka-leader-election --bootstrap-server {bootstrap}"
 
@@ -35,10 +35,6 @@ SCENARIOS = [
             step(f"{_ELECT} --election-type preferred --topic {{topic}} --partition 9", code=1),
         ),
         files={"one.json": '{"partitions":[{"topic":"{topic}","partition":1}]}'},
-        without={
-            Way.THEIRS_AT_BARNABAS: "our broker does not serve ElectLeaders yet",
-            Way.OURS_AT_BARNABAS: "our broker does not serve ElectLeaders yet",
-        },
     ),
     Scenario(
         "command lines of the election tool that are wrong",

@@ -1,12 +1,8 @@
 """kafka-reassign-partitions on one broker: proposals, moves that have nothing to move, bad plans."""
 
-from tests.integration.tools.scenario import Scenario, Way, step
+from tests.integration.tools.scenario import Scenario, step
 
 _REASSIGN = "kafka-reassign-partitions --bootstrap-server {bootstrap}"
-_NO_MOVES = {
-    Way.THEIRS_AT_BARNABAS: "our broker does not reassign partitions yet",
-    Way.OURS_AT_BARNABAS: "our broker does not reassign partitions yet",
-}
 _TOPIC = (
     step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic} --partitions 2"),
     step(
@@ -86,7 +82,6 @@ SCENARIOS = [
             step(f"{_REASSIGN} --cancel --reassignment-json-file {{file:plan.json}}", code=0),
         ),
         files={"plan.json": _SAME_PLACE},
-        without=_NO_MOVES,
     ),
     Scenario(
         "plans that cannot be executed",
@@ -129,7 +124,6 @@ SCENARIOS = [
             "field.json": '{"partitions":[{"topic":"{topic}","replicas":[1]}]}',
             "dir.json": '{"partitions":[{"topic":"{topic}","partition":0,"replicas":[1],"log_dirs":["/"]}]}',
         },
-        without=_NO_MOVES,
     ),
     Scenario(
         "command lines of the reassignment tool that are wrong",
