@@ -117,3 +117,29 @@ def _wait_for_end(watch: int) -> None:
     import select
 
     assert select.select([watch], [], [], PATIENCE)[0], "the broker did not stop"
+
+
+def test_commands_of_the_greeting_work_when_typed(properties: Path, environment: dict[str, str]) -> None:
+    """In a shell that does not know the virtual environment, as after `make run`."""
+    known = [each for each in environment["PATH"].split(os.pathsep) if Path(each) != _BIN]
+    environment = {**environment, "PATH": os.pathsep.join(known)}
+
+    def typed(command: str) -> str:
+        ran = subprocess.run(
+            ["sh", "-c", command],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+            timeout=PATIENCE,
+        )
+        assert ran.returncode == 0, (command, ran.stderr)
+        return ran.stdout
+
+    with _serving(environment, str(properties)) as (process, greeting):
+        rows = dict(re.findall(r"^  (\w[\w ]*): +(.*)$", greeting, re.MULTILINE))
+        typed(rows["Send"])
+        typed(rows["From Python"])
+        assert typed(rows["Read"]).split() == ["hello", "hello"]
+        typed(rows["Stop"].removeprefix("Ctrl-C, or "))
+        assert process.wait(PATIENCE) == 0

@@ -67,10 +67,13 @@ def _run(config: "BrokerConfig", on_ready: Callable[["Broker"], None]) -> int:
 
 
 def _explain(error: OSError, config: "BrokerConfig") -> str:
+    from barnabas.cli.installed_program import command_of
+
     addresses = ", ".join(f"{listener.host}:{listener.port}" for listener in config.listeners)
     if error.errno == errno.EADDRINUSE:
+        stop = command_of("kafka-server-stop") or "Ctrl-C"
         return (
-            f"cannot listen on {addresses}: the port is in use. Stop what uses it (kafka-server-stop, if it "
+            f"cannot listen on {addresses}: the port is in use. Stop what uses it ({stop}, if it "
             "is a broker of yours) or choose another: --override listeners=PLAINTEXT://127.0.0.1:9093"
         )
     if error.errno == errno.EADDRNOTAVAIL:

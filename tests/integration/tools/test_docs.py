@@ -25,7 +25,8 @@ _IN_A_SHELL = ("README.md",)
 """Pages whose every command is run as a user runs it; of the others, those that need a shell."""
 _SHELL_SIGNS = re.compile(r"[|<>$`;&]")
 _EVERY_FIVE_SECONDS = re.compile(
-    r"^\d+ records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, [\d.]+ ms max latency\.\n",
+    r"^\d+ records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), "
+    r"[\d.]+ ms avg latency, [\d.]+ ms max latency\.\n",
     re.MULTILINE,
 )
 """What kafka-producer-perf-test prints on the way where it takes that long: on a busy machine."""
