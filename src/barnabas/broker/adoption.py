@@ -18,6 +18,7 @@ from barnabas.base.errors import ErrorCode, KafkaError, StorageError
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import random_uuid
 from barnabas.broker.identity import known_cluster_id, with_known_node_id
+from barnabas.broker.known_storage import find_store
 from barnabas.controller.producer_ids import take_block
 from barnabas.controller.requests import AdoptedTopic
 from barnabas.controller.topics import TopicAdmin
@@ -47,7 +48,7 @@ def adopt(config: BrokerConfig, log_dir: Path) -> dict[str, int]:
     config = with_known_node_id(config, fs)
     found = list_partitions(log_dir, fs)
     try:
-        store = SqliteStore(config.metadata_store_path)
+        store = SqliteStore(find_store(config))
         try:
             return _register(config, log_dir, found, store, fs)
         finally:

@@ -25,6 +25,13 @@ from barnabas.broker.cleaner import LogCleaner
 from barnabas.broker.group_host import GroupHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.identity import known_cluster_id, with_known_node_id
+from barnabas.broker.known_storage import (
+    check_directories,
+    check_partitions,
+    check_store,
+    directories_to_remember,
+    find_store,
+)
 from barnabas.broker.limits import raise_open_files_limit
 from barnabas.broker.metadata_changes import MetadataChanges
 from barnabas.broker.store_thread import StoreThread
@@ -38,6 +45,7 @@ from barnabas.handlers.context import Context
 from barnabas.handlers.dispatch import Dispatcher
 from barnabas.handlers.held_request import note_frame
 from barnabas.metadata.cluster import ClusterChange, ClusterMetadata
+from barnabas.metadata.log_directories import read_log_directories, write_log_directories
 from barnabas.metadata.sqlite_store import SqliteStore
 from barnabas.metadata.store import StoreError
 from barnabas.network.connection import Connection
@@ -139,7 +147,9 @@ class Broker:
 
     async def _open_store(self) -> None:
         run = self._store_thread.run
-        self._store: SqliteStore = await run(SqliteStore, self.config.metadata_store_path)
+        path = find_store(self.config)
+        await run(check_store, self.config, path, self._fs)
+        self._store: SqliteStore = await run(SqliteStore, path)
         self._undo.append(self._stop_store)
         self._cluster: ClusterMetadata = ClusterMetadata(self._store, self._clock)
         await run(self._cluster.load, known_cluster_id(self.config, self._fs))
@@ -163,8 +173,14 @@ class Broker:
             on_offline=self._on_offline,
             on_deleted=self._unlinker,
         )
+        run, broker_id = self._store_thread.run, self.config.broker_id
+        known = await run(read_log_directories, self._store, broker_id)
+        await run(check_directories, self.config, known, self._fs)
+        await run(check_partitions, self.config, self._cluster.image, self._fs)
         self._undo.append(self._stop_logs)
         await self._loop.run_in_executor(self._executor, self._logs.open_all)
+        found = directories_to_remember(self._logs.directories, known)
+        await run(write_log_directories, self._store, broker_id, found)
 
     def _build_handlers(self) -> None:
         self._partitions: Partitions = Partitions(

@@ -8,6 +8,8 @@ CONTROLLER_EPOCH = "/controller_epoch"
 CLUSTER_ID = "/cluster/id"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 DELETE_TOPICS = "/admin/delete_topics"
+LOG_DIRECTORIES = "/barnabas/log_directories"
+"""Not of Kafka: which log directories each broker had when it was last started."""
 
 TOPIC_CONFIGS = "/config/topics"
 BROKER_CONFIGS = "/config/brokers"
@@ -19,6 +21,8 @@ DEFAULT_ENTITY = "<default>"
 PERSISTENT = (
     "/admin",
     DELETE_TOPICS,
+    "/barnabas",
+    LOG_DIRECTORIES,
     "/brokers",
     BROKER_IDS,
     "/brokers/seqid",
@@ -40,6 +44,10 @@ PERSISTENT = (
 
 def broker(broker_id: int) -> str:
     return f"{BROKER_IDS}/{broker_id}"
+
+
+def log_directories(broker_id: int) -> str:
+    return f"{LOG_DIRECTORIES}/{broker_id}"
 
 
 def topic(name: str) -> str:

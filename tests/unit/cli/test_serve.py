@@ -9,6 +9,7 @@ import pytest
 
 import barnabas
 from barnabas.base.errors import StorageError
+from barnabas.cli.commands.serve import serve as serve_command
 from barnabas.cli.serve import READY_VARIABLE, serve
 
 Serve = Callable[..., None]
@@ -101,3 +102,13 @@ def test_starter_in_the_foreground_is_told_when_the_broker_is_ready(
     assert serve(None, [], quiet=True) == 0
     with open(ready, "rb") as pipe:
         assert pipe.read() == b"ready\n"
+
+
+def test_accepted_losses_become_the_configuration_of_this_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[str, ...]] = []
+    monkeypatch.setattr("barnabas.cli.serve.serve", lambda _file, overrides, **_: given.append(overrides))
+    arguments = ["--override", "node.id=1", "--accept-data-loss", "partitions"]
+    serve_command.main(
+        [*arguments, "--accept-data-loss", "log-directories", "--quiet"], standalone_mode=False
+    )
+    assert given == [("node.id=1", "barnabas.accept.data.loss=partitions,log-directories")]

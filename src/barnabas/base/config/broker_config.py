@@ -231,6 +231,13 @@ class BrokerConfig:
         return Path(str(path)) if path else self.log_dirs[0] / ".barnabas" / "metadata.db"
 
     @property
+    def accepted_losses(self) -> tuple[str, ...]:
+        """What a start may go on without (`tables/own.py`)."""
+        losses = self.get("barnabas.accept.data.loss")
+        assert isinstance(losses, tuple)
+        return losses
+
+    @property
     def zookeeper_connect(self) -> str | None:
         """None: the embedded store is used."""
         value = self.get("zookeeper.connect")

@@ -49,7 +49,8 @@ def assert_as_kafka(described: DescribedConfig, kafka: dict[str, Any]) -> None:
 
 def test_broker_is_described_as_kafka_describes_it() -> None:
     described = broker(EMPTY)
-    assert described.keys() - KAFKA["broker"].keys() == {"barnabas.metadata.store.path"}
+    own = {"barnabas.accept.data.loss", "barnabas.metadata.store.path"}
+    assert described.keys() - KAFKA["broker"].keys() == own
     for name, kafka in KAFKA["broker"].items():
         assert_as_kafka(described[name], kafka)
 
