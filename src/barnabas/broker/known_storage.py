@@ -89,6 +89,7 @@ def check_directories(config: BrokerConfig, known: Mapping[UUID, str], fs: FileS
         if directory_id not in present and path not in unclear
     ]
     if lost:
+        lost += [f"{path}/meta.properties has no directory.id that can be read" for path in sorted(unclear)]
         _refuse(config, LOG_DIRECTORIES, f"{_listed(lost)}: mount or configure it; to go on without it")
 
 
