@@ -11,6 +11,7 @@ from barnabas.base.loop_holds import LoopHolds
 from barnabas.controller.configs import ConfigAdmin
 from barnabas.controller.producer_ids import ProducerIds
 from barnabas.controller.topics import TopicAdmin
+from barnabas.handlers.unpacking import Unpacking
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
 from barnabas.network.connection import Peer
@@ -67,6 +68,7 @@ class Context:
     """Who held the event loop longer than allowed."""
     slices: Slices = field(default_factory=Slices)
     """For handlers with much to do: `await slices.pause()` every few items."""
+    unpacking: Unpacking = field(default_factory=Unpacking)
 
     @property
     def image(self) -> ClusterImage:

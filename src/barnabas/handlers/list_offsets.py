@@ -7,14 +7,19 @@ tiered here: earliest local is earliest, the last two are -1. A time is answered
 record at or after it; one that consumers cannot see yet is answered as if it were not there. KIP-320:
 leader epochs are checked and told.
 
+A search for a time or for the largest timestamp is done in steps, and unpacks large batches in threads
+(`handlers.unpacking`): records have to be looked at.
+
 A special timestamp that is newer than the version asked with is UNSUPPORTED_VERSION, a partition asked for
 twice INVALID_REQUEST.
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import ErrorCode
+from barnabas.base.steps import Steps, at_once
 from barnabas.handlers.context import Context, Request
 from barnabas.handlers.local_partitions import code_of, local_partition
 from barnabas.replication.partition import READ_COMMITTED
@@ -44,30 +49,46 @@ _CONSUMER, _DEBUGGING_CONSUMER = -1, -2
 _NOTHING = (-1, -1, -1)
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: Context, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
+    body: ListOffsetsRequest = request.body
+    if any(_is_search(each.timestamp) for topic in body.topics for each in topic.partitions):
+        return _in_steps(context, request)
+    return at_once(_steps(context, request))
+
+
+async def _in_steps(context: Context, request: Request) -> Reply:
+    context.slices.begin()
+    return await context.unpacking.run(_steps(context, request), context.slices)
+
+
+def _steps(context: Context, request: Request) -> Steps[Reply]:
     body: ListOffsetsRequest = request.body
     times = Counter((topic.name, each.partition_index) for topic in body.topics for each in topic.partitions)
-    return Reply(
-        topics=[
-            Reply(
-                name=topic.name,
-                partitions=[
-                    _duplicate(each)
-                    if times[topic.name, each.partition_index] > 1
-                    else _partition(context, request, topic.name, each)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in body.topics
-        ]
-    )
+    topics = []
+    for topic in body.topics:
+        partitions = []
+        for each in topic.partitions:
+            if times[topic.name, each.partition_index] > 1:
+                partitions.append(_duplicate(each))
+            else:
+                partitions.append((yield from _partition(context, request, topic.name, each)))
+                yield None
+        topics.append(Reply(name=topic.name, partitions=partitions))
+    return Reply(topics=topics)
+
+
+def _is_search(timestamp: int) -> bool:
+    """Whether records have to be looked at."""
+    return timestamp >= 0 or timestamp == MAX_TIMESTAMP
 
 
 def _duplicate(wanted: "ListOffsetsPartition") -> Reply:
     return Reply(partition_index=wanted.partition_index, error_code=ErrorCode.invalid_request)
 
 
-def _partition(context: Context, request: Request, topic: str, wanted: "ListOffsetsPartition") -> Reply:
+def _partition(
+    context: Context, request: Request, topic: str, wanted: "ListOffsetsPartition"
+) -> Steps[Reply]:
     number, timestamp = wanted.partition_index, wanted.timestamp
     if timestamp < 0 and request.version < _FIRST_VERSION_OF.get(timestamp, request.version + 1):
         return Reply(partition_index=number, error_code=ErrorCode.unsupported_version)
@@ -80,7 +101,7 @@ def _partition(context: Context, request: Request, topic: str, wanted: "ListOffs
         if timestamp == LATEST:
             offset, found_timestamp, epoch = end, -1, partition.leader_epoch
         else:
-            offset, found_timestamp, epoch = _look_up(log, timestamp, end)
+            offset, found_timestamp, epoch = yield from _look_up(log, timestamp, end)
     except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
         return Reply(partition_index=number, error_code=code_of(error, topic, number))
     return Reply(
@@ -99,7 +120,7 @@ def _visible_end(log: Log, request: Request) -> int:
     return log.last_stable_offset if request.body.isolation_level == READ_COMMITTED else log.high_watermark
 
 
-def _look_up(log: Log, timestamp: int, end: int) -> tuple[int, int, int]:
+def _look_up(log: Log, timestamp: int, end: int) -> Steps[tuple[int, int, int]]:
     """Offset, timestamp, leader epoch."""
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         first = log.leader_epochs.earliest
@@ -108,7 +129,7 @@ def _look_up(log: Log, timestamp: int, end: int) -> tuple[int, int, int]:
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _NOTHING
     if timestamp == MAX_TIMESTAMP:
-        found = log.offset_of_max_timestamp()
+        found = yield from log.search_max_timestamp()
     else:
-        found = log.offset_for_timestamp(timestamp)
+        found = yield from log.search_timestamp(timestamp)
     return _NOTHING if found is None or found.offset >= end else found

@@ -14,26 +14,22 @@ Transactions (KIP-98, KIP-890): the first batch of one in a partition waits for 
 connection wait too, so that a producer's batches stay in order. Transactional records in a request without a
 transactional id are TRANSACTIONAL_ID_AUTHORIZATION_FAILED, those of two producers
 INVALID_PRODUCER_ID_MAPPING, for every partition of the request.
+
+A large batch that has to be unpacked (`records.deep_validation`) is unpacked away from the event loop
+(`handlers.unpacking`); later requests of the connection wait until it is appended.
 """
 
 import asyncio
 import logging
+from collections.abc import Coroutine
+from typing import Any
 
 from barnabas.base.deferred import Deferred
-from barnabas.base.errors import (
-    ErrorCode,
-    InvalidRecord,
-    InvalidRequiredAcks,
-    InvalidTopic,
-    KafkaError,
-    UnknownTopicId,
-    UnknownTopicOrPartition,
-    error_of,
-)
+from barnabas.base.errors import KafkaError
 from barnabas.handlers.auto_creation import create_missing, may_create
 from barnabas.handlers.context import Context
-from barnabas.handlers.leader_hints import hint_for
 from barnabas.handlers.produce_acknowledgement import Acknowledgement, encode_answer
+from barnabas.handlers.produce_append import DEFERRED, Append, VerifiedAppend
 from barnabas.handlers.repeated_produce import Repetitions
 from barnabas.handlers.transaction_verification import (
     Verification,
@@ -43,15 +39,12 @@ from barnabas.handlers.transaction_verification import (
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.records.batch import ATTRIBUTES_OFFSET, TRANSACTIONAL_MASK
-from barnabas.replication.partition import Partition
+from barnabas.records.deep_validation import DeepValidation, UnpackingDeferred
 from barnabas.replication.partitions import HostedTopic
-from barnabas.storage.append_info import AppendInfo
 from barnabas.wire.header import RequestHeader
 from barnabas.wire.produce import (
     FIRST_WITH_TOPIC_IDS,
-    FIRST_WITH_ZSTD,
     PartitionRecords,
-    PartitionResult,
     ProduceRequest,
     TopicRecords,
     TopicResult,
@@ -61,7 +54,6 @@ from barnabas.wire.produce import (
 logger = logging.getLogger("requests")
 
 _ATTRIBUTES_LOW_BYTE = ATTRIBUTES_OFFSET + 1
-_ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
 def handle_frame(
@@ -95,7 +87,7 @@ def _append(
 ) -> Parts | Pending | None:
     if has_transactional(request.topics):
         return _verify_and_append(context, connection, header, request, hosted)
-    return _append_all(context, connection, header, request, hosted, _Append(header.version, request.acks))
+    return _append_all(context, connection, header, request, hosted, Append(header.version, request.acks))
 
 
 def _append_all(
@@ -104,12 +96,25 @@ def _append_all(
     header: RequestHeader,
     request: ProduceRequest,
     hosted: list[HostedTopic | None],
-    append: "_Append",
+    append: Append,
 ) -> Parts | Pending | None:
     results = [
         TopicResult(name, topic_id, [append.to_partition(found, *each) for each in partitions])
         for (name, topic_id, partitions), found in zip(request.topics, hosted, strict=True)
     ]
+    if append.deferred:
+        return _unpack_and_append(context, connection, header, request, results, append)
+    return _answer(context, connection, header, request, results, append)
+
+
+def _answer(
+    context: Context,
+    connection: Connection,
+    header: RequestHeader,
+    request: ProduceRequest,
+    results: list[TopicResult],
+    append: Append,
+) -> Parts | Pending | None:
     if request.acks == 0:
         if append.failed is not None:
             connection.close(f"a Produce with acks=0 failed: {append.failed}", is_fault=True)
@@ -166,7 +171,7 @@ class _Shortcut:
             return None
         try:
             info = repeated.append(records)
-        except KafkaError:
+        except (KafkaError, UnpackingDeferred):
             return None  # nothing was stored: the long way meets the same error and knows how to tell it
         if not repeated.must_wait(info):
             return [repeated.answer(info)]
@@ -178,80 +183,6 @@ class _Shortcut:
         return acknowledgement.start(repeated.timeout_ms)
 
 
-class _Append:
-    """The appends of one request; remembers what has to be waited for."""
-
-    __slots__ = ("_acks", "_allow_zstd", "_version", "failed", "waiting")
-
-    def __init__(self, version: int, acks: int) -> None:
-        self._version: int = version
-        self._acks: int = acks
-        self._allow_zstd: bool = version >= FIRST_WITH_ZSTD
-        self.failed: str | None = None
-        self.waiting: list[tuple[Partition, AppendInfo]] = []
-
-    def to_partition(
-        self, hosted: HostedTopic | None, number: int, records: bytes | memoryview | None
-    ) -> PartitionResult:
-        partition = None
-        try:
-            partition = self._find(hosted, number)
-            if records is None:
-                raise InvalidRecord("a partition without records")
-            info = partition.append(records, self._acks, allow_zstd=self._allow_zstd)
-            if self._acks and partition.must_wait(info):
-                self.waiting.append((partition, info))
-            return PartitionResult(number, 0, info.base_offset, info.log_append_time, info.log_start_offset)
-        except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
-            return self._failure(number, partition, error)
-
-    def _find(self, hosted: HostedTopic | None, number: int) -> Partition:
-        if self._acks not in (-1, 0, 1):
-            raise InvalidRequiredAcks(f"acks={self._acks}: allowed are -1, 0 and 1")
-        partition = None if hosted is None else hosted.partitions.get(number)
-        if partition is None:
-            if hosted is None and self._version >= FIRST_WITH_TOPIC_IDS:
-                raise UnknownTopicId
-            raise UnknownTopicOrPartition
-        if hosted is not None and hosted.is_internal:
-            raise InvalidTopic(f"only its coordinator writes to the internal topic {hosted.name}")
-        return partition
-
-    def _failure(self, number: int, partition: Partition | None, error: Exception) -> PartitionResult:
-        code, message = error_of(error)
-        self.failed = message
-        if not isinstance(error, KafkaError):
-            logger.error("Append to partition %s failed", number, exc_info=error)
-        leader = None
-        if partition is not None and code in _ERRORS_WITH_A_HINT:
-            leader = hint_for(partition)
-        record_errors = tuple(getattr(error, "record_errors", ()))
-        # Where the records are at fault, the answer tells where the log starts, as Kafka's does.
-        start = partition.log.log_start_offset if partition is not None and record_errors else -1
-        return PartitionResult(number, code, -1, -1, start, record_errors, message, leader)
-
-
-class _VerifiedAppend(_Append):
-    """The same for a request with transactional records, once their transaction is verified."""
-
-    __slots__ = ("_verification",)
-
-    def __init__(self, version: int, acks: int, verification: Verification) -> None:
-        super().__init__(version, acks)
-        self._verification: Verification = verification
-
-    def to_partition(
-        self, hosted: HostedTopic | None, number: int, records: bytes | memoryview | None
-    ) -> PartitionResult:
-        if self._verification.refusal is not None:
-            return self._failure(number, None, self._verification.refusal)
-        try:
-            self._verification.check(self._find(hosted, number), records)
-        except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
-            return self._failure(number, None, error)
-        return super().to_partition(hosted, number, records)
-
-
 def _verify_and_append(
     context: Context,
     connection: Connection,
@@ -261,7 +192,7 @@ def _verify_and_append(
 ) -> Parts | Pending | None:
     """Append in this turn of the loop if the coordinator answers in it; else later, what was copied."""
     verification = Verification(context, header.version, request, hosted)
-    append = _VerifiedAppend(header.version, request.acks, verification)
+    append = VerifiedAppend(header.version, request.acks, verification)
     verified = verification.start()
     if verified.is_done:
         return _append_all(context, connection, header, request, hosted, append)
@@ -287,6 +218,69 @@ def _verify_and_append(
 
     verified.when_done(on_verified)
     return pending
+
+
+def _unpack_and_append(
+    context: Context,
+    connection: Connection,
+    header: RequestHeader,
+    request: ProduceRequest,
+    results: list[TopicResult],
+    append: Append,
+) -> Pending:
+    """Append the batches that have to be unpacked first. Later requests of the connection wait for it."""
+    pending = Pending()
+    validations, append.deferred = append.deferred, []
+    places = [
+        (topic, index)
+        for topic, result in enumerate(results)
+        for index, each in enumerate(result.partitions)
+        if each is DEFERRED
+    ]
+
+    async def unpack_then_append() -> None:
+        for (topic, index), validation in zip(places, validations, strict=True):
+            number = request.topics[topic].partitions[index].partition
+            refusal = await _validate(context, validation)
+            if connection.is_closed:
+                return
+            # Looked up again: what was hosted may be gone, and its log with it.
+            hosted = _find_hosted(context, header.version, request)[topic]
+            if refusal is None:
+                result = append.to_partition(hosted, number, validation.records, validation)
+            else:
+                partition = None if hosted is None else hosted.partitions.get(number)
+                result = append.failure(number, partition, refusal)
+            results[topic].partitions[index] = result
+        # What was appended before the unpacking may be acknowledged by now.
+        append.waiting = [each for each in append.waiting if each[0].must_wait(each[1])]
+        _pass_on(_answer(context, connection, header, request, results, append), pending)
+
+    _start(context, connection, unpack_then_append())
+    return pending
+
+
+async def _validate(context: Context, validation: DeepValidation) -> Exception | None:
+    try:
+        await context.unpacking.validate(validation, context.slices)
+    except KafkaError as error:
+        return error.with_traceback(None)  # its frames hold the unpacked records
+    except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
+        return error
+    return None
+
+
+def _start(context: Context, connection: Connection, work: Coroutine[Any, Any, None]) -> None:
+    async def run() -> None:
+        try:
+            await context.holds.measured("Produce", work, lambda: repr(connection))
+        except Exception:
+            logger.exception("Unexpected error in a Produce request of %r", connection)
+            connection.close("internal error", is_fault=True)
+
+    task = asyncio.get_running_loop().create_task(run())
+    _creating.add(task)
+    task.add_done_callback(_creating.discard)
 
 
 def _create_and_append(

@@ -202,7 +202,7 @@ class RepeatedProduce:
         return producers.has_ongoing(*_PRODUCER.unpack_from(records, _PRODUCER_OFFSET))
 
     def append(self, records: memoryview) -> AppendInfo:
-        return self.partition.append(records, self._acks, allow_zstd=self._allow_zstd)
+        return self.partition.append(records, self._acks, allow_zstd=self._allow_zstd, may_defer=True)
 
     def must_wait(self, info: AppendInfo) -> bool:
         return self.partition.must_wait(info)

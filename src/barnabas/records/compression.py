@@ -14,6 +14,8 @@ what is really there. Damaged data raises `CorruptMessage`, a bomb `MessageTooLa
 """
 
 import zlib
+from collections.abc import Iterator
+from mmap import mmap
 from struct import Struct
 
 import cramjam
@@ -28,12 +30,14 @@ CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 DEFAULT_LIMIT = 128 * 1024 * 1024
 """Most bytes that one batch may unpack to: well beyond any batch a client would keep in memory."""
+_UNPACKED_RATIO = 32
 
 _INT = Struct(">i")
 _LITTLE_UINT = Struct("<I")
 
 _GZIP_WINDOW = 31
 _GZIP_DEFAULT_LEVEL = -1
+_GZIP_PART = 256 * 1024
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + _INT.pack(1) + _INT.pack(1)
@@ -51,6 +55,11 @@ _ZSTD_DEFAULT_LEVEL = 3
 _LEAST_CAPACITY = 64 * 1024
 _OUT_OF_ROOM = "failed to write whole buffer"
 """How the library says that the output did not fit; every other message means damaged input."""
+
+
+def unpacked_limit_of(max_message_bytes: int) -> int:
+    """Most bytes that a batch of a topic may unpack to: 32 times `max.message.bytes`, 128 MiB at most."""
+    return max(max_message_bytes, min(_UNPACKED_RATIO * max_message_bytes, DEFAULT_LIMIT))
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
@@ -79,6 +88,31 @@ def decompress(codec: int, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes:
     if codec in (LZ4, ZSTD):
         return _decompress_growing(codec, data, limit)
     raise unknown_codec(codec)
+
+
+def decompress_view(codec: int, data: Buffer, limit: int) -> memoryview:
+    """Unpack `data` into at most `limit` bytes, without a copy and nearly always without the GIL.
+
+    The memory is a mapping, of which a page exists once it is written: for large batches, in threads.
+    """
+    if codec == NONE:
+        return memoryview(data)
+    output = mmap(-1, max(limit, 1))
+    if codec == GZIP:
+        size = _gunzip_into(output, data, limit)
+    elif codec == SNAPPY:
+        size = _unsnap_into(output, data, limit)
+    elif codec in (LZ4, ZSTD):
+        unpack_into = cramjam.lz4.decompress_into if codec == LZ4 else cramjam.zstd.decompress_into
+        try:
+            size = unpack_into(data, output)
+        except cramjam.DecompressionError as error:
+            if _OUT_OF_ROOM in str(error):
+                raise _bomb(limit) from None
+            raise CorruptMessage(f"{CODEC_NAMES[codec]} data is damaged: {error}") from error
+    else:
+        raise unknown_codec(codec)
+    return memoryview(output)[:size]
 
 
 def unknown_codec(codec: int) -> UnsupportedCompressionType:
@@ -140,39 +174,83 @@ def _decompress_gzip(data: Buffer, limit: int) -> bytes:
         raise CorruptMessage(f"gzip data is damaged: {error}") from error
 
 
+def _gunzip_into(output: mmap, data: Buffer, limit: int) -> int:
+    size, rest = 0, data
+    try:
+        while True:
+            unpacker = zlib.decompressobj(_GZIP_WINDOW)
+            while True:
+                part = unpacker.decompress(rest, min(_GZIP_PART, limit - size + 1))
+                if size + len(part) > limit:
+                    raise _bomb(limit)
+                output[size : size + len(part)] = part
+                size += len(part)
+                if unpacker.eof:
+                    break
+                rest = unpacker.unconsumed_tail
+                if not part and not rest:
+                    raise CorruptMessage("gzip data is cut short")
+            rest = unpacker.unused_data
+            if not rest:
+                return size
+    except zlib.error as error:
+        raise CorruptMessage(f"gzip data is damaged: {error}") from error
+
+
+def _unsnap_into(output: mmap, data: Buffer, limit: int) -> int:
+    size = 0
+    with memoryview(data) as view, memoryview(output) as target:
+        try:
+            for block in _snappy_blocks(view):
+                _check_snappy(block, limit - size)
+                size += cramjam.snappy.decompress_raw_into(block, target[size:])
+        except cramjam.DecompressionError as error:
+            raise CorruptMessage(f"snappy data is damaged: {error}") from error
+    return size
+
+
 def _decompress_snappy(data: Buffer, limit: int) -> bytes:
     with memoryview(data) as view:
         try:
-            if view[: len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:
-                return _decompress_xerial(view, limit)
-            return _decompress_raw_snappy(view, limit)
+            return _decompress_blocks(view, limit)
         except cramjam.DecompressionError as error:
             raise CorruptMessage(f"snappy data is damaged: {error}") from error
 
 
-def _decompress_xerial(view: memoryview, limit: int) -> bytes:
+def _decompress_blocks(view: memoryview, limit: int) -> bytes:
     parts: list[bytes] = []
-    room, position, end = limit, len(_XERIAL_HEADER), len(view)
+    room = limit
+    for block in _snappy_blocks(view):
+        _check_snappy(block, room)
+        part = bytes(cramjam.snappy.decompress_raw(block))
+        room -= len(part)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _snappy_blocks(view: memoryview) -> Iterator[memoryview]:
+    """The blocks of xerial's framing; raw snappy is one block."""
+    if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+        yield view
+        return
+    position, end = len(_XERIAL_HEADER), len(view)
     while position < end:
         size = int.from_bytes(view[position : position + _INT.size], "big", signed=True)
         position += _INT.size
         if not 0 < size <= end - position:
             raise CorruptMessage(f"a snappy block claims {size} bytes of {end - position}")
-        part = _decompress_raw_snappy(view[position : position + size], room)
-        room -= len(part)
-        parts.append(part)
+        yield view[position : position + size]
         position += size
-    return b"".join(parts)
 
 
-def _decompress_raw_snappy(view: memoryview, limit: int) -> bytes:
-    stated = cramjam.snappy.decompress_raw_len(view)
+def _check_snappy(block: memoryview, limit: int) -> None:
+    """Raise if the block says that it unpacks to more than `limit`, or than it can."""
+    stated = cramjam.snappy.decompress_raw_len(block)
     # No element of snappy makes more than 64 bytes out of fewer than 3, so a greater claim is a lie.
-    if stated > 64 * len(view):
-        raise CorruptMessage(f"{len(view)} bytes of snappy claim to unpack to {stated}")
+    if stated > 64 * len(block):
+        raise CorruptMessage(f"{len(block)} bytes of snappy claim to unpack to {stated}")
     if stated > limit:
         raise _bomb(limit)
-    return bytes(cramjam.snappy.decompress_raw(view))
 
 
 def _decompress_growing(codec: int, data: Buffer, limit: int) -> bytes:

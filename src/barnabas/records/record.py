@@ -21,7 +21,7 @@ from barnabas.records.batch import (
     Buffer,
     parse_header,
 )
-from barnabas.records.compression import DEFAULT_LIMIT, decompress
+from barnabas.records.compression import DEFAULT_LIMIT, decompress, decompress_view
 from barnabas.records.varint import MAX_UINT32, MAX_UINT64, decode_unsigned, decode_varint, decode_varlong
 
 RecordHeaders = tuple[tuple[str, bytes | None], ...]
@@ -49,6 +49,13 @@ def unpack(batch: Buffer, header: BatchHeader, *, limit: int = DEFAULT_LIMIT) ->
         raise CorruptMessage(f"a batch of {header.size} bytes is cut after {len(batch)}")
     with memoryview(batch) as view:
         return decompress(header.compression, view[HEADER_SIZE : header.size], limit)
+
+
+def unpack_view(batch: Buffer, header: BatchHeader, limit: int) -> memoryview:
+    """The same without a copy, for large batches in threads."""
+    if len(batch) < header.size:
+        raise CorruptMessage(f"a batch of {header.size} bytes is cut after {len(batch)}")
+    return decompress_view(header.compression, memoryview(batch)[HEADER_SIZE : header.size], limit)
 
 
 def decode_payload(payload: bytes, header: BatchHeader) -> list[Record]:  # noqa: C901 - one flat hot loop

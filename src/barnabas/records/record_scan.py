@@ -35,6 +35,8 @@ class RecordScan:
         """Records read so far."""
         self.max_timestamp: int = NO_TIMESTAMP
         """The largest timestamp of the records, -1 if all are negative (Kafka's LogValidator)."""
+        self._max_at: int = -1
+        """Where the offset of the first record with that timestamp is; -1 if there is none."""
         self.is_numbered: bool = True
         """Offsets run from 0 without a gap."""
         self.keyless: list[int] = []
@@ -50,6 +52,11 @@ class RecordScan:
         self._latest: int = min(latest, _MAX_INT64)
         self._needs_keys: bool = needs_keys
         self._position: int = 0
+
+    @property
+    def offset_delta_of_max(self) -> int | None:
+        """The offset delta of the first record with the largest timestamp."""
+        return None if self._max_at < 0 else decode_varint(self._payload, self._max_at)[0]
 
     def run(self) -> None:
         """Read all records."""
@@ -106,6 +113,7 @@ class RecordScan:
                     self.untimely.append((number, timestamp))
             if timestamp > max_timestamp:
                 max_timestamp = timestamp
+                self._max_at = position
             raw = payload[position]
             position += 1
             if raw > 0x7F:

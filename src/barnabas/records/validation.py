@@ -47,7 +47,13 @@ from barnabas.records.batch import (
     Buffer,
 )
 from barnabas.records.compression import CODEC_NAMES, ZSTD
-from barnabas.records.deep_validation import DeepValidation, ValidatedRecords, changed_batch, too_large
+from barnabas.records.deep_validation import (
+    DeepValidation,
+    UnpackingDeferred,
+    ValidatedRecords,
+    changed_batch,
+    too_large,
+)
 from barnabas.records.validation_policy import KEEP_CODEC, ValidationPolicy
 
 _NOT_PLAIN = CONTROL_MASK | TRANSACTIONAL_MASK
@@ -68,12 +74,14 @@ def validate_produced(
     *,
     from_client: bool = True,
     allow_zstd: bool = True,
+    may_defer: bool = False,
 ) -> ValidatedRecords:
     """Check one partition's produced bytes and bring them into the form that the topic asks for.
 
     `from_client` is False for what the broker itself appends (transaction markers, group state); `allow_zstd`
-    is False for Produce before v7, whose readers may not know the codec. Raises a `KafkaError`, and then
-    nothing of `records` may be stored. On the usual path the result's buffer is `records` itself.
+    is False for Produce before v7, whose readers may not know the codec. With `may_defer` a large batch that
+    must be unpacked raises `UnpackingDeferred`. Raises a `KafkaError`, and then nothing of `records` may be
+    stored. On the usual path the result's buffer is `records` itself.
     """
     size = len(records)
     if size < HEADER_SIZE:
@@ -108,7 +116,13 @@ def validate_produced(
         return ValidatedRecords([header], records, count, max_time, last_delta, -1)
     if _is_only_stamped(header, policy):
         return changed_batch(records, None, header, policy, codec, max_time, now_ms)
-    return DeepValidation(records, header, policy, now_ms).run(now_ms)
+    deep = DeepValidation(records, header, policy, now_ms)
+    if not may_defer:
+        return deep.run(now_ms)
+    validated = deep.run_if_small(now_ms)
+    if validated is None:
+        raise UnpackingDeferred(deep)
+    return validated
 
 
 def _is_only_stamped(header: BatchHeader, policy: ValidationPolicy) -> bool:

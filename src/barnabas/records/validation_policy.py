@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from barnabas.records.compression import CODEC_NAMES, DEFAULT_LIMIT, GZIP, LZ4, NONE, ZSTD
+from barnabas.records.compression import CODEC_NAMES, GZIP, LZ4, NONE, ZSTD, unpacked_limit_of
 
 KEEP_CODEC = -1
 """The target codec of `compression.type=producer`."""
@@ -23,12 +23,12 @@ class ValidationPolicy:
     after_max_ms: int = 3_600_000
     max_message_bytes: int = 1_048_588
     compact: bool = False
-    unpacked_limit: int = DEFAULT_LIMIT
     target_codec: int = field(init=False)
     uses_append_time: bool = field(init=False)
     untouched_codecs: frozenset[int] = field(init=False)
     """Codecs whose batches are stored as they came if their header is in order."""
     believed_ahead_ms: int = field(init=False)
+    unpacked_limit: int = field(init=False)
 
     def __post_init__(self) -> None:
         if self.timestamp_type not in ("CreateTime", "LogAppendTime"):
@@ -42,6 +42,7 @@ class ValidationPolicy:
             self, "untouched_codecs", frozenset() if append_time or self.compact else frozenset(untouched)
         )
         object.__setattr__(self, "believed_ahead_ms", min(self.after_max_ms, _BELIEVED_AHEAD_MS))
+        object.__setattr__(self, "unpacked_limit", unpacked_limit_of(self.max_message_bytes))
 
     def level_of(self, codec: int) -> int | None:
         return {GZIP: self.gzip_level, LZ4: self.lz4_level, ZSTD: self.zstd_level}.get(codec)

@@ -22,6 +22,7 @@ from barnabas.base.errors import (
 )
 from barnabas.base.ids import TopicPartition
 from barnabas.metadata.image import PartitionImage
+from barnabas.records.deep_validation import DeepValidation
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.hosted_logs import HostedLogs
 from barnabas.storage.append_info import AppendInfo, AppendOrigin
@@ -148,10 +149,13 @@ class Partition:
         allow_zstd: bool = True,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         transaction_version: int = 0,
+        may_defer: bool = False,
+        prepared: DeepValidation | None = None,
     ) -> AppendInfo:
         """Append as leader. `when_acknowledged` says when the producer may be told.
 
-        `transaction_version` says by which rules the epoch of a marker is checked (KIP-890).
+        `transaction_version` says by which rules the epoch of a marker is checked (KIP-890). `may_defer` and
+        `prepared`: see `Log.append_as_leader`.
         """
         if self.leader_id != self._broker_id:
             self.check_leader()
@@ -168,6 +172,8 @@ class Partition:
             origin=origin,
             allow_zstd=allow_zstd,
             transaction_version=transaction_version,
+            may_defer=may_defer,
+            prepared=prepared,
         )
         if info.duplicate:
             return info

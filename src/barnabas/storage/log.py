@@ -18,6 +18,7 @@ from uuid import UUID
 from barnabas.base.errors import InconsistentTopicId, OffsetOutOfRange
 from barnabas.base.filesystem import Buffer
 from barnabas.records.batch import CONTROL_MASK, LOG_OVERHEAD, BatchHeader
+from barnabas.records.deep_validation import DeepValidation
 from barnabas.records.validation import validate_produced
 from barnabas.storage import names
 from barnabas.storage.append_info import AppendInfo, AppendOrigin
@@ -29,9 +30,8 @@ from barnabas.storage.partition_metadata import write_topic_id
 from barnabas.storage.producer_snapshots import rebuild_producers
 from barnabas.storage.producer_state import CompletedTxn, EndTxnMarker, read_marker
 from barnabas.storage.readable_log import ReadableLog
-from barnabas.storage.retention import count_deletable, find_unchecked
+from barnabas.storage.retention import count_deletable
 from barnabas.storage.segment import Segment
-from barnabas.storage.timestamp_check import TimestampCheck
 from barnabas.storage.txn_index import AbortedTxn
 
 _HEAD = Struct(">qii")
@@ -50,15 +50,24 @@ class Log(ReadableLog):
         origin: AppendOrigin = AppendOrigin.CLIENT,
         allow_zstd: bool = True,
         transaction_version: int = 0,
+        may_defer: bool = False,
+        prepared: DeepValidation | None = None,
     ) -> AppendInfo:
-        """Check one batch, give it the next offsets, write it. A repeated batch is answered, not stored."""
+        """Check one batch, give it the next offsets, write it. A repeated batch is answered, not stored.
+
+        With `may_defer` a large batch that must be unpacked raises `UnpackingDeferred`; once it is, the same
+        call with it as `prepared` goes on.
+        """
         if self.is_offline:
             raise self._refusal()
         now_ms = self._environment.clock.now_ms()
         client = origin is _CLIENT
-        validated = validate_produced(
-            records, self._policy, now_ms, from_client=client, allow_zstd=allow_zstd
-        )
+        if prepared is None:
+            validated = validate_produced(
+                records, self._policy, now_ms, from_client=client, allow_zstd=allow_zstd, may_defer=may_defer
+            )
+        else:
+            validated = prepared.finish(now_ms)
         header = validated.batches[0]
         buffer = memoryview(validated.buffer)
         base_offset = self.log_end_offset
@@ -210,27 +219,6 @@ class Log(ReadableLog):
         except OSError as error:
             raise self._failure("deleting segments of", error) from error
         return count
-
-    def timestamp_check(self) -> TimestampCheck | None:
-        """What has to be run, in a thread, before retention can delete the next segment by its time."""
-        if self.is_being_cleaned or self.is_offline or self.is_closed:
-            return None
-        try:
-            segment = find_unchecked(list(self.segments), self._config, **self._retention_bounds())
-            if segment is None:
-                return None
-            now_ms = self._environment.clock.now_ms()
-            return TimestampCheck(segment, now_ms - self._config.retention_ms, self._policy.unpacked_limit)
-        except OSError as error:
-            raise self._failure("looking for old segments of", error) from error
-
-    def _retention_bounds(self) -> dict[str, int]:
-        return {
-            "log_start_offset": self.log_start_offset,
-            "high_watermark": self.high_watermark,
-            "log_end_offset": self.log_end_offset,
-            "now_ms": self._environment.clock.now_ms(),
-        }
 
     def truncate_to(self, offset: int) -> bool:
         """Forget everything from `offset` on; says whether there was anything."""

@@ -14,6 +14,7 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.descriptors import is_shortage
 from barnabas.base.errors import OffsetOutOfRange, StorageError
 from barnabas.base.ids import TopicPartition
+from barnabas.base.steps import at_once
 from barnabas.records.validation_policy import ValidationPolicy
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.flusher import Flusher
@@ -23,8 +24,10 @@ from barnabas.storage.log_reader import LogReader
 from barnabas.storage.log_slice import LogSlice
 from barnabas.storage.producer_snapshots import ProducerSnapshots
 from barnabas.storage.producer_state import ProducerStates
+from barnabas.storage.retention import find_unchecked
 from barnabas.storage.segments import Segments
-from barnabas.storage.timestamp_lookup import TimestampOffset, find_by_timestamp, find_max_timestamp
+from barnabas.storage.timestamp_check import TimestampCheck
+from barnabas.storage.timestamp_lookup import Search, TimestampLookup, TimestampOffset
 from barnabas.storage.txn_index import AbortedTxn
 
 _logger = logging.getLogger(__name__)
@@ -139,22 +142,59 @@ class ReadableLog:
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record at or after `timestamp`."""
-        cache, start = self._environment.open_segments, self.log_start_offset
-        try:
-            return find_by_timestamp(self.segments, cache, timestamp, start)
-        except OSError as error:
-            raise self._failure("searching", error) from error
+        return at_once(self.search_timestamp(timestamp))
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
         """The first record with the largest timestamp."""
+        return at_once(self.search_max_timestamp())
+
+    def search_timestamp(self, timestamp: int) -> Search:
+        """The same as `offset_for_timestamp`, in steps."""
+        return self._search(self._lookup().find(timestamp, self.log_start_offset))
+
+    def search_max_timestamp(self) -> Search:
+        """The same as `offset_of_max_timestamp`, in steps."""
+        return self._search(self._lookup().find_largest())
+
+    def _lookup(self) -> TimestampLookup:
+        cache, limit = self._environment.open_segments, self._policy.unpacked_limit
+        return TimestampLookup(self.segments, cache, limit, self._check_usable)
+
+    def _search(self, search: Search) -> Search:
+        self._check_usable()
         try:
-            return find_max_timestamp(self.segments, self._environment.open_segments)
+            return (yield from search)
         except OSError as error:
             raise self._failure("searching", error) from error
+
+    def _check_usable(self) -> None:
+        if self.is_offline or self.is_closed:
+            raise self._refusal()
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int] | None:
         """(epoch, end offset) for the largest epoch up to the asked one; None if that is not known."""
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def timestamp_check(self) -> TimestampCheck | None:
+        """What has to be run, in a thread, before retention can delete the next segment by its time."""
+        if self.is_being_cleaned or self.is_offline or self.is_closed:
+            return None
+        try:
+            segment = find_unchecked(list(self.segments), self._config, **self._retention_bounds())
+            if segment is None:
+                return None
+            now_ms = self._environment.clock.now_ms()
+            return TimestampCheck(segment, now_ms - self._config.retention_ms, self._policy.unpacked_limit)
+        except OSError as error:
+            raise self._failure("looking for old segments of", error) from error
+
+    def _retention_bounds(self) -> dict[str, int]:
+        return {
+            "log_start_offset": self.log_start_offset,
+            "high_watermark": self.high_watermark,
+            "log_end_offset": self.log_end_offset,
+            "now_ms": self._environment.clock.now_ms(),
+        }
 
     # ---- a failing disk
 

@@ -274,6 +274,12 @@ class Segment:
         return timestamp if timestamp >= 0 else self.modified_ms
 
     @property
+    def largest_claimed_timestamp(self) -> int:
+        """The same by what the headers claim, which a lookup by time goes by."""
+        timestamp = self.max_timestamp
+        return timestamp if timestamp >= 0 else self.modified_ms
+
+    @property
     def modified_ms(self) -> int:
         return self._fs.modified_ms(self.path(names.LOG))
 

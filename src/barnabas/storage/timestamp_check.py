@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from barnabas.base.errors import KafkaError
 from barnabas.base.filesystem import LogFile
 from barnabas.records.batch import TIMESTAMP_TYPE_MASK, BatchHeader
-from barnabas.records.record import unpack
+from barnabas.records.record import unpack_view
 from barnabas.records.record_scan import RecordScan
 from barnabas.storage.batch_scan import iter_file_headers
 from barnabas.storage.segment import Segment
@@ -60,7 +60,7 @@ class TimestampCheck:
             return
         try:
             batch = self._file.read_at(position, header.size)
-            scan = RecordScan(unpack(batch, header, limit=self._unpacked_limit), header)
+            scan = RecordScan(unpack_view(batch, header, self._unpacked_limit), header)
             while not scan.step(_RECORDS_PER_STEP):
                 yield scan.max_timestamp
             yield scan.max_timestamp

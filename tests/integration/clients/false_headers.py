@@ -130,6 +130,9 @@ def observe(port: int, log_dir: Path) -> dict[str, Any]:
             described[name] = {"answers": [[each.error_code, each.base_offset] for each in answers]}
             if kind == "kept" and not case.is_believed:
                 described[name]["lookups"] = _lookups(client, topic, now)
+                if name.startswith("claims LogAppendTime, "):
+                    # Kafka stores this false maximum, and then finds no record that has it.
+                    del described[name]["lookups"]["the latest"]
         _wait_for_retention(admin, client, now)
         for name, topic in topics.items():
             if topic.startswith("week"):

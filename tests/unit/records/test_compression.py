@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from tests.strategies.records import CODECS
 
 from barnabas.base.errors import CorruptMessage, KafkaError, MessageTooLarge, UnsupportedCompressionType
-from barnabas.records.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress, decompress
+from barnabas.records.compression import (
+    GZIP,
+    LZ4,
+    NONE,
+    SNAPPY,
+    ZSTD,
+    compress,
+    decompress,
+    decompress_view,
+    unpacked_limit_of,
+)
 
 PACKERS = (GZIP, SNAPPY, LZ4, ZSTD)
 plain = st.binary(max_size=300) | st.builds(bytes.__mul__, st.binary(max_size=20), st.integers(0, 20_000))
@@ -110,3 +120,48 @@ def test_an_unknown_codec_is_unsupported(codec: int) -> None:
         compress(codec, b"")
     with pytest.raises(UnsupportedCompressionType):
         decompress(codec, b"")
+
+
+# --- without a copy -----------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(CODECS), plain)
+def test_a_view_has_the_same_bytes(codec: int, data: bytes) -> None:
+    assert decompress_view(codec, compress(codec, data), max(1, len(data))) == data
+
+
+@pytest.mark.parametrize("codec", PACKERS)
+def test_a_view_is_as_large_as_the_limit_and_not_a_byte_larger(codec: int) -> None:
+    packed = compress(codec, bytes(1_000_000))
+    assert len(decompress_view(codec, packed, 1_000_000)) == 1_000_000
+    with pytest.raises(MessageTooLarge):
+        decompress_view(codec, packed, 999_999)
+
+
+@pytest.mark.parametrize("codec", PACKERS)
+def test_a_view_of_data_that_is_cut_short_is_refused(codec: int) -> None:
+    packed = compress(codec, random.Random(5).randbytes(50_000))
+    for cut in (1, 10, len(packed) // 2):
+        with pytest.raises(CorruptMessage):
+            decompress_view(codec, packed[:-cut], 100_000)
+
+
+@given(st.sampled_from(range(8)), st.binary(max_size=200))
+def test_a_view_of_garbage_is_a_kafka_error(codec: int, garbage: bytes) -> None:
+    try:
+        decompress_view(codec, garbage, 10_000)
+    except KafkaError:
+        return
+
+
+def test_several_gzip_members_are_one_view() -> None:
+    packed = gzip.compress(b"a" * 1000) + gzip.compress(b"b" * 300_000)
+    assert decompress_view(GZIP, packed, 301_000) == b"a" * 1000 + b"b" * 300_000
+
+
+@pytest.mark.parametrize(
+    ("largest_batch", "limit"),
+    [(1_048_588, 33_554_816), (100, 3200), (1 << 23, 128 << 20), (200 << 20, 200 << 20)],
+)
+def test_what_may_be_unpacked_follows_the_largest_batch(largest_batch: int, limit: int) -> None:
+    assert unpacked_limit_of(largest_batch) == limit

@@ -20,6 +20,7 @@ from barnabas.records.batch import HEADER_SIZE, LOG_APPEND_TIME, crc_is_valid, p
 from barnabas.records.builder import assemble, build_batch, encode_records
 from barnabas.records.compression import CODEC_NAMES, GZIP, NONE, SNAPPY, ZSTD, compress
 from barnabas.records.control import build_end_marker
+from barnabas.records.deep_validation import DeepValidation, UnpackingDeferred
 from barnabas.records.record import Record, decode_records
 from barnabas.records.record_scan import RecordScan
 from barnabas.records.rejected_records import RejectedRecords
@@ -209,8 +210,8 @@ def test_the_size_is_checked_again_after_recompression() -> None:
 def test_a_bomb_is_not_unpacked() -> None:
     bomb = build_batch([Record(0, NOW, b"k", bytes(1_000_000))], compression=GZIP)
     for policy in (
-        ValidationPolicy(compact=True, unpacked_limit=500_000),
-        ValidationPolicy(compression_type="lz4", unpacked_limit=500_000),
+        ValidationPolicy(compact=True, max_message_bytes=20_000),
+        ValidationPolicy(compression_type="lz4", max_message_bytes=20_000),
     ):
         with pytest.raises(MessageTooLarge):
             validate_produced(bomb, policy, NOW)
@@ -400,3 +401,60 @@ def test_a_scan_in_steps_finds_what_a_scan_at_once_finds(records: list[Record], 
     assert whole.max_timestamp == max(-1, *(record.timestamp for record in records))
     assert whole.keyless == [index for index, record in enumerate(records) if record.key is None]
     assert whole.is_numbered
+
+
+# --- large batches ----------------------------------------------------------------------------------------
+
+
+def _deferred(batch: bytes, policy: ValidationPolicy) -> DeepValidation:
+    with pytest.raises(UnpackingDeferred) as later:
+        validate_produced(memoryview(batch), policy, NOW, may_defer=True)
+    validation = later.value.validation
+    validation.keep()
+    return validation
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ValidationPolicy(compact=True),
+        ValidationPolicy("gzip"),
+        ValidationPolicy("uncompressed", timestamp_type="LogAppendTime"),
+    ],
+)
+def test_a_large_batch_comes_out_the_same_in_parts(codec: int, policy: ValidationPolicy) -> None:
+    records = [Record(index, NOW + index % 7, b"k", b"v" * 90) for index in range(3000)]
+    batch = build_batch(records, compression=codec)
+    at_once = validate_produced(batch, policy, NOW)
+    if (at_once.buffer is batch and not policy.compact) or (codec == NONE and policy.target_codec == NONE):
+        return  # nothing to unpack
+    validation = _deferred(batch, policy)
+    validation.unpack()
+    steps = 1
+    while not validation.scan(500):
+        steps += 1
+    if validation.must_pack:
+        validation.pack()
+    validation.release()
+    assert steps == 6
+    assert validation.finish(NOW) == at_once
+
+
+def test_a_small_batch_is_not_deferred() -> None:
+    batch = build_batch([Record(index, NOW, b"k", b"v" * 90) for index in range(100)], compression=ZSTD)
+    validated = validate_produced(batch, ValidationPolicy(compact=True), NOW, may_defer=True)
+    assert validated.buffer == batch
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, ZSTD])
+def test_a_small_batch_that_unpacks_to_much_is_deferred(codec: int) -> None:
+    batch = build_batch([Record(0, NOW, b"k", bytes(1_000_000))], compression=codec)
+    _deferred(batch, ValidationPolicy(compact=True))
+
+
+def test_many_records_with_other_offsets_are_refused() -> None:
+    records = [Record(index + 1, NOW, b"k", b"") for index in range(10_001)]
+    batch = _changed(build_batch(records, keep_offsets=True), last_offset_delta=10_000)
+    with pytest.raises(InvalidRecord, match="offsets"):
+        validate_produced(batch, ValidationPolicy("gzip"), NOW)

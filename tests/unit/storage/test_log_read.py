@@ -5,11 +5,13 @@ from tests.unit.storage.support import NOW, MemoryLogs, batch, marker, read_batc
 
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import OffsetOutOfRange, StorageError
-from barnabas.records.batch import iter_headers
-from barnabas.records.builder import build_batch
+from barnabas.records.batch import HEADER_SIZE, iter_headers, parse_header
+from barnabas.records.builder import assemble, build_batch
+from barnabas.records.compression import ZSTD
 from barnabas.records.record import Record
 from barnabas.storage.append_info import AppendOrigin
 from barnabas.storage.log import Log
+from barnabas.storage.timestamp_lookup import Search, TimestampOffset
 
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150)
 
@@ -163,6 +165,65 @@ def test_an_empty_log_has_no_timestamps() -> None:
     log = MemoryLogs().create()
     assert log.offset_for_timestamp(0) is None
     assert log.offset_of_max_timestamp() is None
+
+
+def finish(search: Search) -> TimestampOffset | None:
+    """Run the rest of a search that was begun."""
+    try:
+        while True:
+            work = search.send(None)
+            if work is not None:
+                search.send(work())
+    except StopIteration as done:
+        found: TimestampOffset | None = done.value
+        return found
+
+
+def test_a_search_goes_on_when_segments_are_deleted_under_it() -> None:
+    logs = MemoryLogs(LogConfig(segment_bytes=120, retention_bytes=0))
+    log = logs.create()
+    for number in range(6):
+        log.append_as_leader(batch(timestamp=NOW + number), 0)
+    assert len(log.segments) > 3
+    search, largest = log.search_timestamp(NOW + 5), log.search_max_timestamp()
+    assert next(search) is None
+    log.maybe_update_high_watermark(4)
+    assert log.delete_old_segments() > 1
+    for _ in range(2):
+        log.append_as_leader(batch(timestamp=NOW), 0)
+    assert finish(search) == (5, NOW + 5, 0)
+    assert finish(largest) == (5, NOW + 5, 0)
+    assert not log.is_offline
+
+
+def test_a_search_in_a_log_that_is_closed_under_it_fails_and_nothing_else() -> None:
+    logs = MemoryLogs(LogConfig(segment_bytes=120))
+    log = logs.create()
+    for number in range(4):
+        log.append_as_leader(batch(timestamp=NOW + number), 0)
+    search = log.search_timestamp(NOW + 3)
+    assert next(search) is None
+    log.delete()
+    with pytest.raises(StorageError):
+        finish(search)
+    assert not logs.failures
+
+
+def test_the_largest_timestamp_is_that_of_a_record_not_a_claim() -> None:
+    log = MemoryLogs(LogConfig(segment_bytes=300)).create()
+    true = batch(timestamp=NOW - 10)
+    claim = assemble(parse_header(true)._replace(max_timestamp=NOW + 1000), true[HEADER_SIZE:])
+    for each in (batch(timestamp=NOW), claim, batch(timestamp=NOW + 3), claim, batch(timestamp=NOW + 3)):
+        log.append_as_leader(each, 0)
+    assert log.offset_of_max_timestamp() == (2, NOW + 3, 0)
+
+
+def test_a_batch_too_large_to_be_unpacked_is_found_by_its_first_offset() -> None:
+    log = MemoryLogs(LogConfig(max_message_bytes=5000)).create()
+    log.append_as_leader(batch(), 0)
+    huge = build_batch([Record(i, NOW + 5 + i, None, bytes(90_000)) for i in range(4)], compression=ZSTD)
+    log.append_as_leader(huge, 0)
+    assert log.offset_for_timestamp(NOW + 7) == (1, NOW + 8, 0)
 
 
 def test_end_offsets_of_epochs() -> None:
