@@ -96,3 +96,5 @@ class Request(NamedTuple):
     software: tuple[str, str] = ("unknown", "unknown")
     size: int = 0
     """Bytes of the frame it came in."""
+    elements: int = 0
+    """Of a part of a long request: how many elements the whole has (`handlers.long_request`)."""

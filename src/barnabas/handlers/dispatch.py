@@ -13,10 +13,17 @@ from typing import Any, NamedTuple
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import InvalidRequest, KafkaError
-from barnabas.base.loop_holds import HOLD_SECONDS, LoopHolds
+from barnabas.base.loop_holds import HOLD_SECONDS
 from barnabas.handlers import api_versions
 from barnabas.handlers.context import Context, Request
 from barnabas.handlers.held_request import api_name, details_of
+from barnabas.handlers.long_request import (
+    Frame,
+    answer_long,
+    encode_in_slices,
+    is_long,
+    long_array_of,
+)
 from barnabas.handlers.registry import (
     API_VERSIONS,
     APIS,
@@ -36,6 +43,7 @@ from barnabas.wire.schemas import request_schema
 logger = logging.getLogger("requests")
 
 _LENGTH = struct.Struct(">i")
+_DEFECT = "A request of %r failed in a way nobody foresaw"
 
 
 class _Route(NamedTuple):
@@ -81,7 +89,7 @@ class Dispatcher:
         except KafkaError as error:
             connection.close(error.message, is_fault=True)
         except Exception:
-            logger.exception("A request of %r failed in a way nobody foresaw", connection)
+            logger.exception(_DEFECT, connection)
             connection.close("internal error", is_fault=True)
         return None
 
@@ -99,7 +107,11 @@ class Dispatcher:
         if route.takes_frame:
             result: Parts | Pending | None = route.handler(self._context, connection, header, frame, position)
             return result
-        body, raw = parse_request(header.api_key, header.version, route.newest, frame, position)
+        long = is_long(header.api_key, len(frame))
+        body: Any = None
+        raw: Any = None
+        if not long:
+            body, raw = parse_request(header.api_key, header.version, route.newest, frame, position)
         request = Request(
             header.api_key,
             header.version,
@@ -110,83 +122,94 @@ class Dispatcher:
             raw,
             size=len(frame),
         )
+        if long:
+            copy = Frame(memoryview(bytes(frame)), position, route.newest)
+            work = answer_long(self._context, request, copy, route.handler)
+            return self._later(connection, request, work)
         reply = route.handler(self._context, request)
         if header.api_key == OFFSET_COMMIT:
             from barnabas.handlers import repeated_commit  # loaded with the first commit, not with the broker
 
             repeated_commit.remember(self._context, connection, header, frame, body, self._loop.call_soon)
         if isinstance(reply, Reply):
-            return [_encoded(request, reply)]
+            return self._answered(connection, request, reply)
         if isinstance(reply, Deferred):
             return self._when_done(connection, request, reply)
-        return self._later(connection, request, reply)
+        return self._later(connection, request, self._awaited(request, reply))
+
+    def _answered(self, connection: Connection, request: Request, reply: Reply) -> Parts | Pending:
+        if long_array_of(request, reply) is None:
+            return [_encoded(request, reply)]
+        return self._later(connection, request, encode_in_slices(self._context, request, reply))
 
     def _when_done(
         self, connection: Connection, request: Request, answer: Deferred[Reply]
     ) -> Parts | Pending:
         if answer.is_done:
-            return [_encoded(request, answer.result())]
-        parked = _Parked(connection, request, self._loop, self._context.holds)
-        answer.when_done(parked.on_done)
-        return parked.pending
-
-    def _later(self, connection: Connection, request: Request, work: Coroutine[Any, Any, Reply]) -> Pending:
+            return self._answered(connection, request, answer.result())
         pending = Pending()
 
-        async def encoded() -> bytes:
-            return _encoded(request, await work)
+        # Not at once: an answered connection goes on with its next request, and whoever gives the answer may
+        # be in the middle of something that this request would get into.
+        def on_done(done: "Deferred[Reply]") -> None:
+            self._loop.call_soon(self._finish, connection, request, pending, done)
+
+        answer.when_done(on_done)
+        return pending
+
+    def _finish(
+        self, connection: Connection, request: Request, pending: Pending, answer: Deferred[Reply]
+    ) -> None:
+        holds = self._context.holds
+        started = holds.clock()
+        try:
+            reply = answer.result()
+            if long_array_of(request, reply) is not None:
+                work = encode_in_slices(self._context, request, reply)
+                self._later(connection, request, work, pending)
+                return
+            encoded = _encoded(request, reply)
+            seconds = holds.clock() - started
+            if seconds > HOLD_SECONDS:
+                holds.note(api_name(request.api_key), seconds, details_of(request))
+            pending.complete([encoded])
+        except Exception:
+            logger.exception(_DEFECT, connection)
+            connection.close("internal error", is_fault=True)
+
+    async def _awaited(self, request: Request, work: Coroutine[Any, Any, Reply]) -> bytes:
+        return await encode_in_slices(self._context, request, await work)
+
+    def _later(
+        self,
+        connection: Connection,
+        request: Request,
+        work: Coroutine[Any, Any, bytes],
+        pending: Pending | None = None,
+    ) -> Pending:
+        answer = pending or Pending()
 
         async def finish() -> None:
             name = api_name(request.api_key)
             try:
-                answer = await self._context.holds.measured(name, encoded(), lambda: details_of(request))
-                pending.complete([answer])
+                payload = await self._context.holds.measured(name, work, lambda: details_of(request))
+                answer.complete([_framed(payload)])
+            except InvalidRequest as error:
+                connection.close(error.message, is_fault=True)
             except Exception:
-                logger.exception("A request of %r failed in a way nobody foresaw", connection)
+                logger.exception(_DEFECT, connection)
                 connection.close("internal error", is_fault=True)
 
         # Not cancelled with the connection: what a client asked for is done even if it hangs up.
         task = self._loop.create_task(finish())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return pending
+        return answer
 
     async def drain(self) -> None:
         """Wait for what is under way."""
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-class _Parked:
-    """A request whose answer is given by somebody else, some time."""
-
-    __slots__ = ("_connection", "_holds", "_loop", "_request", "pending")
-
-    def __init__(
-        self, connection: Connection, request: Request, loop: asyncio.AbstractEventLoop, holds: LoopHolds
-    ) -> None:
-        self._connection: Connection = connection
-        self._request: Request = request
-        self._loop: asyncio.AbstractEventLoop = loop
-        self._holds: LoopHolds = holds
-        self.pending: Pending = Pending()
-
-    def on_done(self, answer: Deferred[Reply]) -> None:
-        # Not at once: an answered connection goes on with its next request, and whoever gives the answer may
-        # be in the middle of something that this request would get into.
-        self._loop.call_soon(self._finish, answer)
-
-    def _finish(self, answer: Deferred[Reply]) -> None:
-        started = self._holds.clock()
-        try:
-            encoded = _encoded(self._request, answer.result())
-            seconds = self._holds.clock() - started
-            if seconds > HOLD_SECONDS:
-                self._holds.note(api_name(self._request.api_key), seconds, details_of(self._request))
-            self.pending.complete([encoded])
-        except Exception:
-            logger.exception("A request of %r failed in a way nobody foresaw", self._connection)
-            self._connection.close("internal error", is_fault=True)
 
 
 def _encoded(request: Request, reply: Reply) -> bytes:

@@ -46,32 +46,52 @@ logger = logging.getLogger("requests")
 
 # A range this small is read: one copy costs less than the calls that send it from the file.
 _READ_UP_TO = 32 * 1024
+# Requests, and fetches of so many partitions, that take more than a few milliseconds.
+_LONG_FRAME = 16 * 1024
+_READ_AT_ONCE = 250
 _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
+
+
+Topics = dict[tuple[str, object], TopicResult]
 
 
 def handle_frame(
     context: Context, connection: Connection, header: RequestHeader, frame: memoryview, position: int
 ) -> Parts | Pending:
-    request = parse_fetch(header.version, frame, position)
+    if len(frame) > _LONG_FRAME:
+        from barnabas.handlers.long_fetch import read_and_answer
+
+        return read_and_answer(context, connection, header, frame, position)
+    return answer(context, connection, header, parse_fetch(header.version, frame, position))
+
+
+def answer(
+    context: Context, connection: Connection, header: RequestHeader, request: FetchRequest
+) -> Parts | Pending:
     resolved = context.fetch_sessions.resolve(request, header.version >= FIRST_WITH_TOPIC_IDS)
     if resolved.error is not ErrorCode.none:
         return encode_fetch_response(header.version, header.correlation_id, (), error_code=resolved.error)
-    return _Fetch(context, connection, header, request, resolved).start()
+    fetch = Fetch(context, connection, header, request, resolved)
+    if len(resolved.partitions) > _READ_AT_ONCE:
+        from barnabas.handlers.long_fetch import answer_in_slices
+
+        return answer_in_slices(fetch)
+    return fetch.start()
 
 
-class _Fetch:
+class Fetch:
     """One request from reading to answering; reads again each time it is woken."""
 
     __slots__ = (
-        "_connection",
-        "_context",
         "_for_replica",
-        "_has_error",
-        "_header",
         "_pending",
-        "_request",
-        "_resolved",
-        "_total",
+        "connection",
+        "context",
+        "has_error",
+        "header",
+        "request",
+        "resolved",
+        "total",
     )
 
     def __init__(
@@ -82,40 +102,45 @@ class _Fetch:
         request: FetchRequest,
         resolved: Resolved,
     ) -> None:
-        self._context: Context = context
-        self._connection: Connection = connection
-        self._header: RequestHeader = header
-        self._request: FetchRequest = request
-        self._resolved: Resolved = resolved
+        self.context: Context = context
+        self.connection: Connection = connection
+        self.header: RequestHeader = header
+        self.request: FetchRequest = request
+        self.resolved: Resolved = resolved
         self._for_replica: bool = request.replica_id >= 0
         self._pending: Pending | None = None
-        self._total: int = 0
-        self._has_error: bool = False
+        self.total: int = 0
+        self.has_error: bool = False
 
     def start(self) -> Parts | Pending:
         results = self._read()
-        request = self._request
-        if request.max_wait_ms <= 0 or not results or self._has_error or self._total >= request.min_bytes:
-            return self._answer(results)
+        request = self.request
+        if request.max_wait_ms <= 0 or not results or self.has_error or self.total >= request.min_bytes:
+            return self.answer(results)
         pending = self._pending = Pending()
         parked = ParkedFetch(
-            self._known_partitions(),
-            request.min_bytes - self._total,
+            self.known_partitions(),
+            request.min_bytes - self.total,
             request.max_wait_ms / 1000,
             asyncio.get_running_loop(),
             self._try_complete,
+            committed_only=self.is_committed_only,
         )
         pending.on_cancel(parked.forget)
         return pending
 
+    @property
+    def is_committed_only(self) -> bool:
+        return self.request.isolation_level == READ_COMMITTED and not self._for_replica
+
     def _try_complete(self, is_final: bool) -> int:
         """Read again; answer when there is enough. Returns the bytes still missing."""
         results = self._read()
-        missing = self._request.min_bytes - self._total
-        if missing > 0 and not self._has_error and not is_final:
+        missing = self.request.min_bytes - self.total
+        if missing > 0 and not self.has_error and not is_final:
             return missing
         assert self._pending is not None
-        answer = self._answer(results)
+        answer = self.answer(results)
         if isinstance(answer, Pending):
             later, pending = answer, self._pending
             later.when_complete(lambda: pending.complete(later.parts))
@@ -126,20 +151,29 @@ class _Fetch:
     # --- reading ------------------------------------------------------------------------------------
 
     def _read(self) -> list[TopicResult]:
-        topics: dict[tuple[str, object], TopicResult] = {}
-        left = min(self._request.max_bytes, self._context.config.fetch_max_bytes)
-        self._total, self._has_error = 0, False
-        for key, wanted in self._resolved.partitions:
-            result = self._read_partition(key, wanted, left)
-            if result.records is not None:
-                size = size_of(result.records)
-                self._total += size
-                left -= size
-            topic = topics.get(key[:2])
-            if topic is None:
-                topic = topics[key[:2]] = TopicResult(key.name, key.topic_id, [])
-            topic.partitions.append(result)
+        topics: Topics = {}
+        left = self.begin_reading()
+        for key, wanted in self.resolved.partitions:
+            left -= self.read_into(topics, key, wanted, left)
         return list(topics.values())
+
+    def begin_reading(self) -> int:
+        """Bytes that all partitions together may have in the answer."""
+        self.total, self.has_error = 0, False
+        return min(self.request.max_bytes, self.context.config.fetch_max_bytes)
+
+    def read_into(self, topics: "Topics", key: PartitionKey, wanted: FetchPartition, left: int) -> int:
+        """Read one partition and add what was found; its size."""
+        result = self._read_partition(key, wanted, left)
+        topic = topics.get(key[:2])
+        if topic is None:
+            topic = topics[key[:2]] = TopicResult(key.name, key.topic_id, [])
+        topic.partitions.append(result)
+        if result.records is None:
+            return 0
+        size = size_of(result.records)
+        self.total += size
+        return size
 
     def _read_partition(self, key: PartitionKey, wanted: FetchPartition, left: int) -> PartitionResult:
         partition = None
@@ -148,15 +182,15 @@ class _Fetch:
             partition.check_leader(wanted.leader_epoch)
             diverging = _diverging(partition, wanted)
             if diverging is not None:
-                self._has_error = True
+                self.has_error = True
                 return PartitionResult(wanted.partition, 0, -1, -1, -1, None, None, None, diverging)
             found = partition.read(
                 wanted.offset,
                 min(wanted.max_bytes, left),
-                isolation_level=self._request.isolation_level,
+                isolation_level=self.request.isolation_level,
                 for_replica=self._for_replica,
                 # One batch at least in the whole answer, or a large batch would block its readers forever.
-                min_one_batch=self._total == 0,
+                min_one_batch=self.total == 0,
             )
             return self._result_of(partition, wanted, found)
         except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
@@ -171,7 +205,7 @@ class _Fetch:
             records = FileRange(readable.file, readable.position, readable.size)
             if records.size <= _READ_UP_TO:
                 records = read_cached(records) or records
-        if self._request.isolation_level == READ_COMMITTED:
+        if self.request.isolation_level == READ_COMMITTED:
             aborted = [] if readable is None else partition.aborted_in(readable)
         return PartitionResult(
             wanted.partition,
@@ -184,8 +218,8 @@ class _Fetch:
         )
 
     def _find(self, key: PartitionKey) -> Partition:
-        partitions = self._context.partitions
-        if self._header.version >= FIRST_WITH_TOPIC_IDS:
+        partitions = self.context.partitions
+        if self.header.version >= FIRST_WITH_TOPIC_IDS:
             hosted = partitions.topic_by_id(key.topic_id)
             if hosted is None:
                 raise UnknownTopicId
@@ -197,24 +231,24 @@ class _Fetch:
         return found
 
     def _failure(self, number: int, partition: Partition | None, error: Exception) -> PartitionResult:
-        self._has_error = True
+        self.has_error = True
         code, _ = error_of(error)
         if not isinstance(error, KafkaError):
             logger.error("Read of partition %s failed", number, exc_info=error)
         leader = hint_for(partition) if partition is not None and code in _ERRORS_WITH_A_HINT else None
         return PartitionResult(number, code, leader=leader)
 
-    def _known_partitions(self) -> list[Partition]:
-        return [self._find(key) for key, _ in self._resolved.partitions]
+    def known_partitions(self) -> list[Partition]:
+        return [self._find(key) for key, _ in self.resolved.partitions]
 
     # --- answering ----------------------------------------------------------------------------------
 
-    def _answer(self, results: list[TopicResult]) -> Parts | Pending:
+    def answer(self, results: list[TopicResult]) -> Parts | Pending:
         """Encode; but first have bytes that are not in the page cache read by a thread."""
-        session = self._resolved.session
+        session = self.resolved.session
         if session is not None:
             changed = session.filter(results)
-            results = results if self._resolved.is_full else changed
+            results = results if self.resolved.is_full else changed
         ranges = [
             each.records
             for topic in results
@@ -224,7 +258,7 @@ class _Fetch:
         if not ranges:
             return self._encode(results)
         later = Pending()
-        future = asyncio.get_running_loop().run_in_executor(self._context.executor, warm, ranges)
+        future = asyncio.get_running_loop().run_in_executor(self.context.executor, warm, ranges)
 
         def send(done: "asyncio.Future[None]") -> None:
             if not done.cancelled() and done.exception() is not None:
@@ -236,14 +270,14 @@ class _Fetch:
         return later
 
     def _encode(self, results: list[TopicResult]) -> Parts:
-        version, session = self._header.version, self._resolved.session
+        version, session = self.header.version, self.resolved.session
         endpoints: tuple[NodeEndpoint, ...] = ()
-        if self._has_error and version >= FIRST_WITH_ENDPOINTS:
+        if self.has_error and version >= FIRST_WITH_ENDPOINTS:
             hints = [each.leader for topic in results for each in topic.partitions if each.leader is not None]
-            endpoints = endpoints_for(self._context, hints, self._connection.peer)
+            endpoints = endpoints_for(self.context, hints, self.connection.peer)
         return encode_fetch_response(
             version,
-            self._header.correlation_id,
+            self.header.correlation_id,
             results,
             session_id=0 if session is None else session.id,
             endpoints=endpoints,

@@ -12,12 +12,13 @@ Deviations:
 - The controller is the real one; Kafka in KRaft mode names any broker.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from barnabas.base.errors import ErrorCode
 from barnabas.controller.topic_names import is_internal, is_legal_topic_name
+from barnabas.controller.topics import MAX_PARTITIONS_PER_REQUEST
 from barnabas.handlers.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from barnabas.handlers.auto_creation import create_missing, may_create
 from barnabas.handlers.context import Context, Request
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from kio.schema.metadata.v13.request import MetadataRequest, MetadataRequestTopic
 
 _FIRST_WITH_LISTENER_ERRORS = 6
+_AT_ONCE = 50
+"""The description of more topics is made while it is encoded, in slices."""
 _FIRST_WITH_TOPIC_IDS = 12
 
 
@@ -45,7 +48,9 @@ def handle(context: Context, request: Request) -> Reply | Coroutine[Any, Any, Re
     names = [str(each.name) for each in topics]
     if body.allow_auto_topic_creation:
         missing = [name for name in names if name not in context.image.topics and may_create(context, name)]
-        if missing:
+        # A long request comes in parts; all together may create what one CreateTopics may.
+        wanted = max(request.elements, len(missing)) * context.config.num_partitions
+        if missing and wanted <= MAX_PARTITIONS_PER_REQUEST:
             return _create_then_answer(context, request, names, missing)
     return _Answer(context, request).of_names(names, {})
 
@@ -81,7 +86,10 @@ class _Answer:
         self._operations: int = ON_TOPIC if asked else NOT_ASKED
 
     def of_all(self) -> Reply:
-        return self._reply([self._known(topic) for topic in self._image.topics.values()])
+        topics = self._image.topics.values()
+        if len(topics) > _AT_ONCE:
+            return self._reply(map(self._known, topics))
+        return self._reply([self._known(topic) for topic in topics])
 
     def of_ids(self, ids: list[UUID]) -> Reply:
         return self._reply([self._by_id(topic_id) for topic_id in dict.fromkeys(ids)])
@@ -89,7 +97,7 @@ class _Answer:
     def of_names(self, names: list[str], failed: dict[str, ErrorCode]) -> Reply:
         return self._reply([self._by_name(name, failed.get(name)) for name in dict.fromkeys(names)])
 
-    def _reply(self, topics: list[Reply]) -> Reply:
+    def _reply(self, topics: Iterable[Reply]) -> Reply:
         # Versions 8 to 10 only: DescribeCluster took it over (KIP-700).
         asked = getattr(self._request.raw, "include_cluster_authorized_operations", False)
         return Reply(

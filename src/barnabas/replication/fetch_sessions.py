@@ -97,11 +97,22 @@ class Session:
 
 
 def keyed(request: FetchRequest) -> list[tuple[PartitionKey, FetchPartition]]:
-    return [
-        (PartitionKey(topic.name, topic.topic_id, wanted.partition), wanted)
+    """Each partition once; as in Kafka the last mention counts, in the place of the first."""
+    wanted = [
+        (PartitionKey(topic.name, topic.topic_id, each.partition), each)
         for topic in request.topics
-        for wanted in topic.partitions
+        for each in topic.partitions
     ]
+    return wanted if len(wanted) == 1 or _names_each_once(request) else list(dict(wanted).items())
+
+
+def _names_each_once(request: FetchRequest) -> bool:
+    topics = request.topics
+    if len(topics) > 1 and len({(topic.name, topic.topic_id.int) for topic in topics}) < len(topics):
+        return False
+    return all(
+        len({each.partition for each in topic.partitions}) == len(topic.partitions) for topic in topics
+    )
 
 
 class Resolved(NamedTuple):

@@ -22,6 +22,8 @@ class ParkedFetch:
         max_wait: float,
         loop: AbstractEventLoop,
         try_complete: Callable[[bool], int],
+        *,
+        committed_only: bool = False,
     ) -> None:
         self._partitions: Sequence[Partition] = partitions
         self._missing: int = missing
@@ -29,7 +31,7 @@ class ParkedFetch:
         self._is_over: bool = False
         self._timer: TimerHandle = loop.call_later(max_wait, self.give_up)
         for partition in partitions:
-            partition.watchers.add(self)
+            partition.watch(self, committed_only=committed_only)
 
     def on_readable(self, added: int) -> None:
         """`added` bytes more; 0 says that a partition changed in a way only reading will tell."""
@@ -52,4 +54,4 @@ class ParkedFetch:
         self._is_over = True
         self._timer.cancel()
         for partition in self._partitions:
-            partition.watchers.discard(self)
+            partition.unwatch(self)

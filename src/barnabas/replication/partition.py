@@ -67,11 +67,13 @@ class Partition:
         "_is_closed",
         "_log",
         "_logs",
+        "_stable_offset",
         "_unflushed_size",
         "isr",
         "leader_epoch",
         "leader_id",
         "replicas",
+        "stable_watchers",
         "topic_id",
         "topic_partition",
         "watchers",
@@ -92,6 +94,10 @@ class Partition:
         self.isr: tuple[int, ...] = ()
         self.replicas: tuple[int, ...] = ()
         self.watchers: set[Watcher] = set()
+        self.stable_watchers: set[Watcher] = set()
+        """Those who read committed records only: an append behind an open transaction is nothing to them."""
+        self._stable_offset: int = -1
+        """The last stable offset that `stable_watchers` know of."""
         self._broker_id: int = broker_id
         self._logs: HostedLogs = logs
         self._flusher: Flusher = flusher
@@ -185,7 +191,9 @@ class Partition:
             self._flusher.request_due(log)
         self._move_high_watermark(log, log.log_end_offset)
         if self.watchers:
-            self._tell_watchers(len(records))
+            self._tell(self.watchers, len(records))
+        if self.stable_watchers:
+            self._tell_stable_watchers(log, info.base_offset, len(records))
         return info
 
     def must_wait(self, info: AppendInfo) -> bool:
@@ -228,14 +236,37 @@ class Partition:
             callback(error)
         self._tell_watchers(0)
 
+    def watch(self, watcher: Watcher, *, committed_only: bool) -> None:
+        """Report from now on what becomes readable, until `unwatch`."""
+        if committed_only:
+            if not self.stable_watchers:
+                self._stable_offset = self.log.last_stable_offset
+            self.stable_watchers.add(watcher)
+        else:
+            self.watchers.add(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        self.watchers.discard(watcher)
+        self.stable_watchers.discard(watcher)
+
     def _tell_watchers(self, added: int) -> None:
-        for watcher in list(self.watchers):
+        self._tell(self.watchers, added)
+        self._tell(self.stable_watchers, added)
+
+    def _tell_stable_watchers(self, log: Log, first_offset: int, added: int) -> None:
+        known, self._stable_offset = self._stable_offset, log.last_stable_offset
+        if self._stable_offset > known:
+            # More than was appended if a transaction ended: only reading tells how much.
+            self._tell(self.stable_watchers, added if known >= first_offset else 0)
+
+    def _tell(self, watchers: set[Watcher], added: int) -> None:
+        for watcher in list(watchers):
             try:
                 watcher.on_readable(added)
             except Exception:
                 # A reader's trouble is not the writer's: the append it is told of has happened.
                 logger.exception("A fetch that waits for %s failed", self.topic_partition)
-                self.watchers.discard(watcher)
+                watchers.discard(watcher)
 
     # --- reading ------------------------------------------------------------------------------------
 

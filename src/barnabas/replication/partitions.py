@@ -114,7 +114,10 @@ class Partitions:
 
     def answer_parked(self) -> None:
         """The broker is stopping: fetches that wait for records get what there is."""
-        for watcher in {watcher for partition in self for watcher in partition.watchers}:
+        watching = {
+            watcher for partition in self for watcher in (*partition.watchers, *partition.stable_watchers)
+        }
+        for watcher in watching:
             watcher.give_up()
 
     def remove_topic(self, name: str) -> None:

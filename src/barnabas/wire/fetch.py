@@ -92,6 +92,8 @@ class PartitionResult(NamedTuple):
     leader: LeaderHint | None = None
     diverging: tuple[int, int] | None = None
     """Epoch and end offset where the follower's log leaves the leader's (KIP-595)."""
+    head: bytes | None = None
+    """The bytes before the records, if they were written ahead."""
 
 
 class TopicResult(NamedTuple):
@@ -192,7 +194,7 @@ def encode_fetch_response(
         pending += write_unsigned_varint(count + 1) if flexible else INT32.pack(count)
         write_partition = _flexible_partition if flexible else _legacy_partition
         for result in topic.partitions:
-            pending += write_partition(version, result)
+            pending += write_partition(version, result) if result.head is None else result.head
             if result.records is not None:
                 parts.append(pending)
                 parts.append(result.records)
@@ -209,6 +211,12 @@ def encode_fetch_response(
         total += len(pending)
     INT32.pack_into(parts[0], 0, total - 4)
     return parts
+
+
+def encoded_ahead(version: int, result: PartitionResult) -> PartitionResult:
+    """The same with its bytes: for an answer that is made in steps."""
+    write = _flexible_partition if version >= FIRST_FLEXIBLE else _legacy_partition
+    return result._replace(head=write(version, result))
 
 
 def _flexible_partition(version: int, result: PartitionResult) -> bytes:

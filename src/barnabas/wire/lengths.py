@@ -23,6 +23,11 @@ Cut = tuple[int, int, bytes]
 Step = Callable[[memoryview, int, list[Cut]], int]
 """From the position of a field to that of the next one."""
 
+MOST_ELEMENTS = 20_000
+"""In one array that is read at once: reading takes a microsecond for each. Long requests are cut before
+(`wire.array_split`); what is left are arrays that no client makes so long.
+"""
+_MOST_NUMBERS = 10 * MOST_ELEMENTS
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _FIXED = {
@@ -85,21 +90,31 @@ def _walk_of(entity: Any) -> Step:
 def _plan_of(entity: Any) -> list[int | Step]:
     """The fields one after another; those of a fixed size that follow each other are one step."""
     plan: list[int | Step] = []
-    tagged: dict[int, Step] = {}
     for field in dataclasses.fields(entity):
-        step = _step_of(field, is_flexible=entity.__flexible__)
         if "tag" in field.metadata:
-            tagged[field.metadata["tag"]] = _as_function(step)
-        elif isinstance(step, int) and plan and isinstance(plan[-1], int):
+            continue
+        step = step_of(field, is_flexible=entity.__flexible__)
+        if isinstance(step, int) and plan and isinstance(plan[-1], int):
             plan[-1] += step
         else:
             plan.append(step)
     if entity.__flexible__:
-        plan.append(_tags(tagged))
+        plan.append(tags_step(entity))
     return plan
 
 
-def _step_of(field: "dataclasses.Field[Any]", *, is_flexible: bool) -> int | Step:
+def tags_step(entity: Any) -> Step:
+    """Over the tagged fields at the end of an entity of a flexible version."""
+    return _tags(
+        {
+            field.metadata["tag"]: _as_function(step_of(field, is_flexible=True))
+            for field in dataclasses.fields(entity)
+            if "tag" in field.metadata
+        }
+    )
+
+
+def step_of(field: "dataclasses.Field[Any]", *, is_flexible: bool) -> int | Step:
     arguments = typing.get_args(field.type)
     is_nullable = NoneType in arguments
     kind = next(each for each in arguments if each is not NoneType) if is_nullable else field.type
@@ -146,14 +161,19 @@ def _nullable(walk: Step) -> Step:
     return step
 
 
+def element_step(field: "dataclasses.Field[Any]", kind: Any, *, is_flexible: bool) -> int | Step:
+    """Over one element of an array: its size if that is fixed."""
+    if not dataclasses.is_dataclass(kind):
+        return _scalar(field.metadata["kafka_type"], is_flexible=is_flexible)
+    plan = _plan_of(kind)
+    if len(plan) == 1 and isinstance(plan[0], int):
+        return plan[0]
+    return _walk_of(kind)
+
+
 def _array(field: "dataclasses.Field[Any]", kind: Any, *, is_flexible: bool, is_nullable: bool) -> Step:
     name = field.name
-    if dataclasses.is_dataclass(kind):
-        plan = _plan_of(kind)
-        fixed = len(plan) == 1 and isinstance(plan[0], int)
-        element: int | Step = plan[0] if fixed else _walk_of(kind)
-    else:
-        element = _scalar(field.metadata["kafka_type"], is_flexible=is_flexible)
+    element = element_step(field, kind, is_flexible=is_flexible)
 
     def step(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
         if is_flexible:
@@ -171,6 +191,8 @@ def _array(field: "dataclasses.Field[Any]", kind: Any, *, is_flexible: bool, is_
             return position
         if count > len(buffer) - position:
             raise InvalidRequest(f"malformed request: {name} has {count} elements, which are not there")
+        if count > (_MOST_NUMBERS if isinstance(element, int) else MOST_ELEMENTS):
+            raise InvalidRequest(f"{name} has {count} elements, more than this broker reads at once")
         if isinstance(element, int):
             return position + element * count
         for _ in range(count):

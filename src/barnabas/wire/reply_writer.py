@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from barnabas.base.ids import ZERO_UUID
 from barnabas.wire.primitives import compact_string, legacy_string, write_unsigned_varint
-from barnabas.wire.reply import Reply
+from barnabas.wire.reply import EncodedArray, Reply
 from barnabas.wire.schema_fields import default_of, entity_of, is_array
 
 Encode = Callable[[Any], bytes]
@@ -85,6 +85,15 @@ def _encoded_default(encode: Encode, default: Any) -> bytes:
     return encode(Reply() if dataclasses.is_dataclass(default) else default)
 
 
+def item_writer(entity: Any, name: str, known: frozenset[str]) -> Encode:
+    """How one element of the array `name` of `entity` is written."""
+    field = next(each for each in dataclasses.fields(entity) if each.name == name)
+    inner = entity_of(field.type)
+    if inner is None:
+        return _scalar(field, entity.__flexible__, is_nullable=False)
+    return reply_writer(inner, known)
+
+
 # --- one field -------------------------------------------------------------------------------------------
 
 
@@ -111,11 +120,16 @@ def _array(item: Encode, flexible: bool, *, is_nullable: bool) -> Encode:
             if not is_nullable:
                 raise TypeError("an array of this response must not be null")
             return null
+        if isinstance(values, EncodedArray):
+            return array_length(len(values.elements), flexible) + b"".join(values.elements)
         parts = [item(value) for value in values]
-        length = write_unsigned_varint(len(parts) + 1) if flexible else _INT32.pack(len(parts))
-        return length + b"".join(parts)
+        return array_length(len(parts), flexible) + b"".join(parts)
 
     return encode
+
+
+def array_length(count: int, flexible: bool) -> bytes:
+    return write_unsigned_varint(count + 1) if flexible else _INT32.pack(count)
 
 
 def _scalar(field: "dataclasses.Field[Any]", flexible: bool, *, is_nullable: bool) -> Encode:

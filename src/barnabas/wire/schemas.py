@@ -42,6 +42,9 @@ class ResponseSchema(NamedTuple):
 
     write: Callable[[Reply], bytes]
     has_header_tags: bool
+    entity: Any
+    known: frozenset[str]
+    """Every field name of any version."""
 
 
 @cache
@@ -90,7 +93,8 @@ def response_schema(api_key: int, version: int) -> ResponseSchema:
     entity = load_response_schema(api_key, version)
     # A client must be able to read the answer to ApiVersions before it knows the broker's versions.
     has_tags = entity.__header_schema__.__version__ >= 1 and api_key != _API_VERSIONS
-    return ResponseSchema(reply_writer(entity, _known_names(api_key)), has_tags)
+    known = _known_names(api_key)
+    return ResponseSchema(reply_writer(entity, known), has_tags, entity, known)
 
 
 def encode_response(api_key: int, version: int, correlation_id: int, reply: Reply) -> bytes:
@@ -98,6 +102,11 @@ def encode_response(api_key: int, version: int, correlation_id: int, reply: Repl
     by_hand = _WRITTEN_BY_HAND.get(api_key)
     if by_hand is not None:
         return by_hand(version, correlation_id, reply)
+    return encode_by_schema(api_key, version, correlation_id, reply)
+
+
+def encode_by_schema(api_key: int, version: int, correlation_id: int, reply: Reply) -> bytes:
+    """The same also for responses that are usually written by hand."""
     schema = response_schema(api_key, version)
     head = _CORRELATION.pack(correlation_id)
     return head + (b"\x00" if schema.has_header_tags else b"") + schema.write(reply)

@@ -149,3 +149,24 @@ def test_a_full_cache_evicts_the_stale_then_the_smaller_and_else_refuses() -> No
 
 def test_no_slots_means_no_sessions() -> None:
     assert FetchSessions(0, ManualClock()).resolve(request(0, 0, [0]), False).session is None
+
+
+def test_partition_that_is_named_often_is_read_once_and_the_last_mention_counts() -> None:
+    sessions = FetchSessions(10, ManualClock())
+    many = request(0, -1, [1, 0, *[1] * 1000])
+    last = FetchPartition(1, 77, 1000)
+    many.topics[0].partitions.append(last)
+    resolved = sessions.resolve(many, False)
+    assert [key.partition for key, _ in resolved.partitions] == [1, 0]
+    assert resolved.partitions[0][1] == last
+
+
+def test_topic_that_is_named_twice_is_read_once() -> None:
+    twice = request(0, -1, [0, 1])
+    twice.topics.append(FetchTopic("t", ZERO_UUID, [FetchPartition(1, 5, 1000), FetchPartition(2, 5, 1000)]))
+    resolved = FetchSessions(10, ManualClock()).resolve(twice, False)
+    assert [(key.partition, wanted.offset) for key, wanted in resolved.partitions] == [
+        (0, 100),
+        (1, 5),
+        (2, 5),
+    ]

@@ -2,7 +2,7 @@ import asyncio
 import errno
 
 import pytest
-from tests.unit.replication.support import Bench, batch, run
+from tests.unit.replication.support import NOW, Bench, batch, run
 
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import (
@@ -13,7 +13,9 @@ from barnabas.base.errors import (
     StorageError,
     UnknownLeaderEpoch,
 )
+from barnabas.records.control import build_end_marker
 from barnabas.replication.parked_fetch import ParkedFetch
+from barnabas.storage.append_info import AppendOrigin
 
 FLUSHED = LogConfig(flush_messages=1)
 
@@ -194,11 +196,18 @@ def test_read_beyond_the_end_is_out_of_range() -> None:
 class Fetch:
     """Answers as soon as it is asked, unless `missing` says that it may not yet."""
 
-    def __init__(self, bench: Bench, wanted: int, max_wait: float = 60) -> None:
+    def __init__(
+        self, bench: Bench, wanted: int, max_wait: float = 60, *, committed_only: bool = False
+    ) -> None:
         self.asked: list[bool] = []
         self.missing: int = 0
         self.parked: ParkedFetch = ParkedFetch(
-            [bench.partition], wanted, max_wait, asyncio.get_running_loop(), self._try_complete
+            [bench.partition],
+            wanted,
+            max_wait,
+            asyncio.get_running_loop(),
+            self._try_complete,
+            committed_only=committed_only,
         )
 
     def _try_complete(self, is_final: bool) -> int:
@@ -215,6 +224,55 @@ def test_waiting_fetch_is_asked_when_enough_was_appended() -> None:
         bench.append()
         assert fetch.asked == [False]
         assert not bench.partition.watchers
+
+    run(scenario)
+
+
+def test_fetch_of_committed_records_is_not_woken_by_appends_behind_an_open_transaction() -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        bench.append(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+        fetch = Fetch(bench, wanted=1, committed_only=True)
+        plain = Fetch(bench, wanted=1)
+        for _ in range(10):
+            bench.append()
+        assert plain.asked == [False]
+        assert fetch.asked == []
+        ended = build_end_marker(7, 0, True, 0, NOW)
+        bench.partition.append(ended, -1, origin=AppendOrigin.COORDINATOR)
+        assert fetch.asked == [False]
+        assert not bench.partition.stable_watchers
+
+    run(scenario)
+
+
+def test_fetch_of_committed_records_counts_appends_where_no_transaction_is_open() -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        fetch = Fetch(bench, wanted=2 * len(batch()), committed_only=True)
+        bench.append()
+        assert fetch.asked == []
+        bench.append()
+        assert fetch.asked == [False]
+
+    run(scenario)
+
+
+def test_change_of_a_configuration_looks_at_the_logs_of_its_topic_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        bench.append()
+
+        def opened() -> object:
+            raise AssertionError("every open log was looked at")
+
+        monkeypatch.setattr(bench.logs, "opened", opened)
+        bench.config = LogConfig(segment_bytes=12345)
+        bench.partitions.apply_config("t")
+        bench.partitions.apply_config("unknown")
+        assert bench.partition.log.config.segment_bytes == 12345
 
     run(scenario)
 
