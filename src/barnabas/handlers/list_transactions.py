@@ -5,47 +5,44 @@ match (version 2, KIP-1152; INVALID_REGULAR_EXPRESSION if it is none). States th
 While a partition is loading the answer is COORDINATOR_LOAD_IN_PROGRESS, never a part of the list.
 """
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from barnabas.base.deferred import Deferred
 from barnabas.base.errors import ErrorCode, KafkaError
 from barnabas.handlers.context import Context, Request
+from barnabas.handlers.long_request import when_done
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.list_transactions.v2.request import ListTransactionsRequest
 
+    from barnabas.coordinator.transactions.transaction import Transaction
 
-def handle(context: Context, request: Request) -> Reply | Deferred[Reply]:
-    from barnabas.coordinator.transactions.listing import Listed, listed
+
+async def handle(context: Context, request: Request) -> Reply:
+    from barnabas.coordinator.transactions.listing import compiled_pattern, listed
     from barnabas.coordinator.transactions.requests import TransactionFilter
 
     body: ListTransactionsRequest = request.body
-    wanted = TransactionFilter(
-        body.state_filters,
-        body.producer_id_filters,
-        body.duration_filter,
-        body.transactional_id_pattern or "",
-    )
+    pattern = body.transactional_id_pattern or ""
+    wanted = TransactionFilter(body.state_filters, body.producer_id_filters, body.duration_filter)
     try:
-        _, unknown = listed((), wanted, 0)  # what is wrong with the filters, even if nothing is coordinated
+        regex = compiled_pattern(pattern) if pattern else None
+        _, unknown = listed((), wanted, 0)  # unknown filters, even if nothing is coordinated here
+        shards = await when_done(context.transactions.read_all(lambda shard: shard.list(wanted)))
     except KafkaError as error:
         return Reply(error_code=error.code)
+    shown: list[Reply] = []
+    for transaction in chain.from_iterable(found for found, _ in shards):
+        await context.slices.pause()
+        if regex is None or regex.matching([transaction.transactional_id]):
+            shown.append(_described(transaction))
+    return Reply(error_code=ErrorCode.none, unknown_state_filters=unknown, transaction_states=shown)
 
-    def reply(shards: "list[Listed]") -> Reply:
-        return Reply(
-            error_code=ErrorCode.none,
-            unknown_state_filters=unknown,
-            transaction_states=[
-                Reply(
-                    transactional_id=transaction.transactional_id,
-                    producer_id=transaction.producer_id,
-                    transaction_state=transaction.state.label,
-                )
-                for found, _ in shards
-                for transaction in found
-            ],
-        )
 
-    answer = context.transactions.read_all(lambda shard: shard.list(wanted))
-    return answer.map(reply, lambda error: Reply(error_code=error.code))
+def _described(transaction: "Transaction") -> Reply:
+    return Reply(
+        transactional_id=transaction.transactional_id,
+        producer_id=transaction.producer_id,
+        transaction_state=transaction.state.label,
+    )

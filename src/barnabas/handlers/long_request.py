@@ -161,12 +161,16 @@ async def settled(answer: Any) -> Reply:
     if not isinstance(answer, Deferred):
         reply: Reply = await answer
         return reply
+    return await when_done(answer)
+
+
+async def when_done(answer: Deferred[T]) -> T:
+    """The value, once it is there; raises the error it failed with."""
     if not answer.is_done:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         answer.when_done(lambda _: None if done.done() else done.set_result(None))
         await done
-    given: Reply = answer.result()
-    return given
+    return answer.result()
 
 
 async def driven(steps: Generator[None, None, T], slices: Slices) -> T:

@@ -1,10 +1,9 @@
 """Which transactions ListTransactions shows (KIP-664, KIP-994, KIP-1152)."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from barnabas.base.errors import InvalidRegularExpression
-from barnabas.coordinator.topic_regex import compile_topic_regex
+from barnabas.coordinator.topic_regex import TopicRegex, compile_topic_regex
 from barnabas.coordinator.transactions.requests import TransactionFilter
 from barnabas.coordinator.transactions.transaction import STATES_BY_LABEL, Transaction
 
@@ -13,17 +12,9 @@ Listed = tuple[list[Transaction], list[str]]
 """Transactions, and the names of states that are none."""
 
 
-# Each shard of a broker is asked with the same pattern, one after the other.
-_compiled = lru_cache(maxsize=1)(compile_topic_regex)
-
-
 def listed(transactions: Iterable[Transaction], wanted: TransactionFilter, now_ms: int) -> Listed:
     unknown = [name for name in dict.fromkeys(wanted.states) if name not in STATES_BY_LABEL]
-    found = [transaction for transaction in transactions if _is_wanted(transaction, wanted, now_ms)]
-    if wanted.id_pattern:
-        ids = _matching(wanted.id_pattern, [transaction.transactional_id for transaction in found])
-        found = [transaction for transaction in found if transaction.transactional_id in ids]
-    return found, unknown
+    return [transaction for transaction in transactions if _is_wanted(transaction, wanted, now_ms)], unknown
 
 
 def _is_wanted(transaction: Transaction, wanted: TransactionFilter, now_ms: int) -> bool:
@@ -36,9 +27,10 @@ def _is_wanted(transaction: Transaction, wanted: TransactionFilter, now_ms: int)
     return longer_than_ms < 0 or now_ms - transaction.start_ms > longer_than_ms
 
 
-def _matching(pattern: str, ids: Iterable[str]) -> frozenset[str]:
+def compiled_pattern(pattern: str) -> TopicRegex:
+    """The pattern that ids must match; matching all of them may take long, so the caller does it in steps."""
     try:
-        return _compiled(pattern).matching(ids)
+        return compile_topic_regex(pattern)
     except InvalidRegularExpression as error:
         # The same limits and reasons as for topics, under the name that the field has here.
         reason = error.message.partition("is not a valid")[2]

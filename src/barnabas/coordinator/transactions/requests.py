@@ -32,12 +32,10 @@ class EndResult(NamedTuple):
 
 
 class TransactionFilter(NamedTuple):
-    """The filters of ListTransactions; an empty one lets everything through."""
+    """The filters of ListTransactions but the pattern; an empty one lets everything through."""
 
     states: tuple[str, ...] = ()
     """By Kafka's names."""
     producer_ids: tuple[int, ...] = ()
     running_longer_than_ms: int = -1
     """Negative: any duration."""
-    id_pattern: str = ""
-    """A regular expression that the whole transactional id has to match."""
