@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from uuid import UUID
 
 from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.broker_config import BrokerConfig
@@ -172,6 +173,7 @@ class Broker:
             clock=self._clock,
             on_offline=self._on_offline,
             on_deleted=self._unlinker,
+            topic_id_of=self._topic_id_of,
         )
         run, broker_id = self._store_thread.run, self.config.broker_id
         known = await run(read_log_directories, self._store, broker_id)
@@ -272,6 +274,10 @@ class Broker:
             # Written by a tool that does not validate: the topic works on with the broker's defaults.
             logger.error("The configuration of topic %s is ignored: %s", topic, error)
             return defaults
+
+    def _topic_id_of(self, topic: str) -> UUID | None:
+        found = self._cluster.image.topics.get(topic)
+        return None if found is None else found.topic_id
 
     def _on_change_elsewhere(self, change: ClusterChange) -> None:
         """On the store's thread, or that of its watches."""

@@ -7,8 +7,10 @@ renamed back), so a clean stop says nothing about it: it is recovered.
 """
 
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
@@ -16,7 +18,8 @@ from barnabas.storage import names
 from barnabas.storage.checkpoints import CheckpointedOffsets, MalformedCheckpoint
 from barnabas.storage.cold_log import ColdLog
 from barnabas.storage.leader_epochs import LeaderEpochs
-from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
+from barnabas.storage.partition_metadata import read_topic_id
 from barnabas.storage.txn_index_sums import read_sums
 
 _logger = logging.getLogger(__name__)
@@ -55,6 +58,42 @@ def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
         log.high_watermark = high_watermarks.get(key, log.recovery_point)
         found.logs[key] = log
     return found
+
+
+def set_aside_duplicates(
+    found: Mapping[LogDirectory, FoundLogs], topic_id_of: Callable[[str], UUID | None], fs: FileSystem
+) -> None:
+    """Rename directories of a deleted topic that came back with their disk after the topic was created anew.
+
+    Of two logs of one partition the one with the topic's id counts. Raises LogDirectoryError if that does not
+    decide it.
+    """
+    by_key: dict[TopicPartition, list[ColdLog]] = {}
+    for logs in found.values():
+        for key, log in logs.logs.items():
+            by_key.setdefault(key, []).append(log)
+    for key, duplicates in by_key.items():
+        if len(duplicates) < 2:
+            continue
+        topic_id = topic_id_of(key.topic)
+        ours = [log for log in duplicates if topic_id is not None and _topic_id(log, fs) == topic_id]
+        if len(ours) != 1:
+            places = " and in ".join(str(log.root.path) for log in duplicates)
+            raise LogDirectoryError(f"{key} is both in {places}: move the one away that does not count")
+        for log in duplicates:
+            if log is not ours[0]:
+                stray = log.root.path / names.stray_directory(key)
+                _logger.warning("%s was left by another topic of that name: set aside", log.directory)
+                fs.rename(log.directory, stray)
+                del found[log.root].logs[key]
+                found[log.root].set_aside.append(stray)
+
+
+def _topic_id(log: ColdLog, fs: FileSystem) -> UUID | None:
+    try:
+        return read_topic_id(fs, log.directory)
+    except OSError:
+        return None
 
 
 def _recovery_point(log: ColdLog, key: TopicPartition, points: CheckpointedOffsets, fs: FileSystem) -> int:

@@ -13,6 +13,7 @@ not be recovered, or not be closed, gets no marker: the next start recovers it a
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -29,7 +30,7 @@ from barnabas.storage.deleted_files import DeletedFiles, DeletedSink, unlink_now
 from barnabas.storage.directory_description import DirectoryDescription as DirectoryDescription
 from barnabas.storage.directory_description import describe_directory
 from barnabas.storage.environment import LogEnvironment
-from barnabas.storage.found_logs import find_logs
+from barnabas.storage.found_logs import FoundLogs, find_logs, set_aside_duplicates
 from barnabas.storage.log import Log
 from barnabas.storage.log_checkpoints import LogCheckpoints
 from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
@@ -57,6 +58,7 @@ class Logs:
         clock: Clock | None = None,
         on_offline: Callable[[LogDirectory, OSError], None] = _ignore_offline,
         on_deleted: DeletedSink = unlink_now,
+        topic_id_of: Callable[[str], UUID | None] = lambda _: None,
     ) -> None:
         self.cluster_id: str | None = settings.cluster_id
         self.failed: dict[TopicPartition, str] = {}
@@ -66,6 +68,7 @@ class Logs:
         self._settings: LogsSettings = settings
         self._config_for: Callable[[str], LogConfig] = config_for
         self._on_offline: Callable[[LogDirectory, OSError], None] = on_offline
+        self._topic_id_of: Callable[[str], UUID | None] = topic_id_of
         self._environment: LogEnvironment = LogEnvironment(
             fs or FileSystem(),
             clock or SystemClock(),
@@ -85,36 +88,41 @@ class Logs:
 
     def open_all(self) -> None:
         """Claim the directories, register their logs, recover where the last stop was not clean."""
+        found: dict[LogDirectory, FoundLogs] = {}
         for directory in self.directories:
             directory.on_offline = self._directory_failed
-            try:
+            with self._failing(directory):
                 self._claim(directory)
-                self._register(directory)
-            except OSError as error:
-                if is_shortage(error):
-                    raise
-                directory.fail(error)
+                found[directory] = find_logs(directory, self._environment.fs)
+        set_aside_duplicates(found, self._topic_id_of, self._environment.fs)
+        for directory, logs in found.items():
+            with self._failing(directory):
+                self._register(directory, logs)
         if not any(directory.is_online for directory in self.directories):
             reasons = "; ".join(f"{directory.path}: {directory.error}" for directory in self.directories)
             raise LogDirectoryError(f"none of the log directories can be used: {reasons}")
+
+    @contextmanager
+    def _failing(self, directory: LogDirectory) -> Iterator[None]:
+        """An error of the disk takes the directory offline; the start goes on with the others."""
+        try:
+            yield
+        except OSError as error:
+            if is_shortage(error):
+                raise
+            directory.fail(error)
 
     def _claim(self, directory: LogDirectory) -> None:
         directory.claim(self._settings.node_id, self.cluster_id)
         self.cluster_id = directory.cluster_id
 
-    def _register(self, directory: LogDirectory) -> None:
-        found = find_logs(directory, self._environment.fs)
+    def _register(self, directory: LogDirectory, found: FoundLogs) -> None:
         for path in found.deleted:
             self._unlink_directory(path, delay_ms=0)
         for path in found.set_aside:
             _logger.warning("leaving %s alone", path)
             self.set_aside.append(path)
-        for key in found.logs:
-            if key in self._table.roots:
-                raise LogDirectoryError(
-                    f"{key} is both in {self._table.roots[key].path} and in {directory.path}"
-                )
-            self._table.roots[key] = directory
+        self._table.roots.update(dict.fromkeys(found.logs, directory))
         self._table.cold.update(found.logs)
         unclean = {key: cold for key, cold in found.logs.items() if cold.needs_recovery}
         if unclean:

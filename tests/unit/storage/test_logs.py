@@ -4,6 +4,7 @@ import struct
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from tests.fakes.faulty_filesystem import FaultyFileSystem
@@ -32,6 +33,7 @@ class Host:
         self.config: LogConfig = config or LogConfig()
         self.offline: list[Path] = []
         self.doomed: list[DeletedFiles] | None = None
+        self.topic_id: UUID | None = None
 
     def start(self, settings: LogsSettings = SETTINGS) -> Logs:
         logs = Logs(
@@ -42,6 +44,7 @@ class Host:
             clock=self.clock,
             on_offline=self._note_offline,
             on_deleted=unlink_now if self.doomed is None else self.doomed.append,
+            topic_id_of=lambda _: self.topic_id,
         )
         logs.open_all()
         return logs
@@ -235,6 +238,33 @@ def test_the_same_partition_in_two_directories_is_an_error() -> None:
         host.fs.mkdir(path / "t-0")
     with pytest.raises(LogDirectoryError, match="both"):
         host.start()
+
+
+@pytest.mark.parametrize("back_is_first", [True, False])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_directory_that_comes_back_with_a_deleted_topic_is_set_aside(
+    back_is_first: bool, clean: bool
+) -> None:
+    """One disk was offline while the topic was deleted and created anew on the other."""
+    host = Host(B)
+    logs = host.start()
+    logs.create(TP, random_uuid()).append_as_leader(batch(7), 0)
+    logs.clean_shutdown()
+    host.paths = (A,)
+    logs = host.start()
+    topic_id = random_uuid()
+    logs.create(TP, topic_id).append_as_leader(batch(3), 0)
+    logs.clean_shutdown() if clean else logs.abandon()
+    host.paths = (B, A) if back_is_first else (A, B)
+    host.topic_id = topic_id
+    logs = host.start()
+    log = logs.get(TP)
+    assert log is not None
+    assert (log.directory, log.log_end_offset) == (A / "t-0", 3)
+    assert [path.parent for path in logs.set_aside] == [B]
+    logs.clean_shutdown()
+    assert b"t 0 " not in host.fs.read_bytes(B / "recovery-point-offset-checkpoint")
+    assert list(host.start()) == [TP]
 
 
 def test_a_log_that_makes_no_sense_fails_alone() -> None:
