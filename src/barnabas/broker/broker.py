@@ -84,6 +84,8 @@ class Broker:
         self._slices: Slices = Slices(self.holds.clock)
         self._clock: Clock = clock or SystemClock()
         self._fs: FileSystem = fs or FileSystem()
+        self._follows_changes: bool = False
+        """Not while the broker starts: what it finds then is taken over whole, and none of it is new."""
         self._ports: dict[str, int] = {}
         self._undo: list[Callable[[bool], Awaitable[None]]] = []
 
@@ -120,6 +122,8 @@ class Broker:
         self._build_handlers()
         await self._join_cluster()
         self._partitions.follow(self._cluster.image, is_new=False)
+        self._follows_changes = True
+        self._take_dynamic_config()
         self._report_strays()
         self._housekeeping.start()
         self._cleaner.start()
@@ -285,7 +289,7 @@ class Broker:
 
     def _on_change(self, change: ClusterChange) -> None:
         """On the loop: the cluster's metadata moved from one image to the next."""
-        if hasattr(self, "_context"):
+        if self._follows_changes:
             self._changes.add(change)
 
     def _apply(self, change: ClusterChange) -> Iterator[None]:

@@ -159,7 +159,8 @@ class LogLoader:
             log_start_offset,
             log_end_offset,
             log_end_offset if self.clean else min(self.recovery_point, log_end_offset),
-            is_durable=self.clean,
+            # A clean stop syncs nothing of a log without records: the first flush behind it does.
+            is_durable=self.clean and log_end_offset > log_start_offset,
         )
 
     def _load_leader_epochs(self, segments: Segments) -> LeaderEpochs:
@@ -194,8 +195,10 @@ class LogLoader:
         except MalformedPartitionMetadata:
             if self.clean:
                 raise
-            # Not yet synced when the power went; the topic's metadata will give it again.
-            _logger.warning("%s has an unreadable %s", self.directory, names.PARTITION_METADATA)
+            # Not yet synced when the power went; the topic's metadata will give it again. Until then there is
+            # no file: one that stays would take the partition out of service after the next clean stop.
+            _logger.warning("removing the unreadable %s of %s", names.PARTITION_METADATA, self.directory)
+            self.environment.fs.unlink(self.directory / names.PARTITION_METADATA)
             return None
 
     # ---- pass 4

@@ -363,6 +363,33 @@ def test_a_power_cut_right_after_the_start_is_an_unclean_stop() -> None:
     assert len(read_records(log)) == 2
 
 
+def test_log_that_was_empty_at_a_clean_stop_keeps_its_topic_id_through_a_power_cut() -> None:
+    host, topic_id = Host(), random_uuid()
+    logs = host.start()
+    logs.create(TP, topic_id)
+    logs.clean_shutdown()
+    log = host.start().get(TP)
+    assert log is not None
+    log.append_as_leader(batch(2), 0)
+    log.flush()
+    host.fs.cut_power()
+    log = host.start().get(TP)
+    assert log is not None
+    assert (log.topic_id, log.log_end_offset) == (topic_id, 2)
+
+
+def test_unreadable_topic_id_after_a_power_cut_does_not_fail_the_start_after_the_next() -> None:
+    host = Host()
+    host.start().create(TP, random_uuid())
+    host.fs.sync_dir(A)
+    host.fs.sync_dir(A / str(TP))
+    host.fs.cut_power()
+    host.start().clean_shutdown()
+    log = host.start().get(TP)
+    assert log is not None
+    assert log.topic_id is None
+
+
 def test_sealed_segments_are_released_when_many_are_open() -> None:
     host = Host(config=LogConfig(segment_bytes=200))
     logs = host.start()
