@@ -1,0 +1,117 @@
+"""What the cluster must know: topics by their ids, configurations, and what groups have committed."""
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from tests.faults.topic_life.partition_model import PartitionModel
+from tests.faults.topic_life.violation import require
+
+Place = tuple[str, int]
+_FOREVER = 7 * 24 * 3600 * 1000
+
+
+@dataclass(slots=True)
+class TopicModel:
+    name: str
+    topic_id: UUID
+    partitions: list[PartitionModel]
+    configs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in self.configs.get("cleanup.policy", "delete")
+
+    @property
+    def is_deleting(self) -> bool:
+        return "delete" in self.configs.get("cleanup.policy", "delete")
+
+    @property
+    def is_flushed(self) -> bool:
+        return self.configs.get("flush.messages") == "1"
+
+    @property
+    def uses_append_time(self) -> bool:
+        return self.configs.get("message.timestamp.type") == "LogAppendTime"
+
+    @property
+    def retention_ms(self) -> int:
+        return int(self.configs.get("retention.ms", _FOREVER)) if self.is_deleting else -1
+
+    @property
+    def retention_bytes(self) -> int:
+        return int(self.configs.get("retention.bytes", -1)) if self.is_deleting else -1
+
+
+@dataclass(slots=True)
+class GroupModel:
+    name: str
+    offsets: dict[Place, int] = field(default_factory=dict)
+    possible: dict[Place, set[int]] = field(default_factory=dict)
+    """Every value since the last moment at which all was on disk; -1 for none."""
+    latest: dict[Place, int] = field(default_factory=dict)
+    """When the last commit was made: one of a transaction counts from when it was sent."""
+    remnants: dict[Place, int] = field(default_factory=dict)
+    """Of deleted topics, brought back by a loss of power: nothing deletes them but another commit."""
+
+    revived: set[tuple[Place, int]] = field(default_factory=set)
+    """Everything that ever was such a remnant."""
+
+    def commit(self, place: Place, offset: int, at: int) -> None:
+        if at < self.latest.get(place, -1):
+            return
+        self.latest[place] = at
+        before = {self.offsets.get(place, -1), self.remnants.get(place, self.offsets.get(place, -1))}
+        self.possible.setdefault(place, before).add(offset)
+        if offset >= 0:
+            self.remnants.pop(place, None)
+        if offset < 0:
+            self.offsets.pop(place, None)
+        else:
+            self.offsets[place] = offset
+
+    def forget_topic(self, topic: str, at: int) -> None:
+        for place in [each for each in self.offsets if each[0] == topic]:
+            self.commit(place, -1, at)
+
+    def stopped(self) -> None:
+        self.possible.clear()
+
+    def compare(self, found: dict[Place, int]) -> None:
+        found = self._without_remnants(found)
+        require(found == self.offsets, f"group {self.name} has committed {found}, expected {self.offsets}")
+
+    def _without_remnants(self, found: dict[Place, int]) -> dict[Place, int]:
+        return {
+            place: offset
+            for place, offset in found.items()
+            if place in self.offsets or self.remnants.get(place) != offset
+        }
+
+    def compare_after_power_cut(self, found: dict[Place, int]) -> None:
+        for place in {*found, *self.offsets, *self.possible}:
+            allowed = {self.remnants.get(place, -1)} | self.possible.get(place, {self.offsets.get(place, -1)})
+            require(
+                found.get(place, -1) in allowed,
+                f"group {self.name} has committed {found.get(place, -1)} for {place}, "
+                f"expected one of {allowed}",
+            )
+        self.revived |= {(place, offset) for place, offset in found.items() if place not in self.offsets}
+        self.remnants = {place: offset for place, offset in found.items() if (place, offset) in self.revived}
+        self.offsets = {place: offset for place, offset in found.items() if place not in self.remnants}
+        self.possible.clear()
+
+
+@dataclass(slots=True)
+class ClusterModel:
+    topics: dict[str, TopicModel] = field(default_factory=dict)
+    groups: dict[str, GroupModel] = field(default_factory=dict)
+
+    def partitions(self) -> list[PartitionModel]:
+        return [partition for topic in self.topics.values() for partition in topic.partitions]
+
+    def stopped(self) -> None:
+        for partition in self.partitions():
+            if not partition.is_offline:
+                partition.stopped()
+        for group in self.groups.values():
+            group.stopped()
