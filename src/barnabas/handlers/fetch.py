@@ -6,6 +6,9 @@ the client skips what it did not ask for. Record bytes are file ranges, sent by 
 `sendfile`; small ones are read. KIPs: 74 (response limit), 98 (aborted transactions), 227 (sessions), 320
 (leader epochs), 516 (topic ids, v13), 595 (diverging epochs), 951 (leader hints, v16).
 
+A fetch with a replica id is a follower's: from anybody else it is NOT_LEADER_OR_FOLLOWER, or
+UNKNOWN_LEADER_EPOCH if it names the epoch, as in Kafka.
+
 Deviation: `rack_id` (KIP-392, fetch from the closest replica) is read and not used: there is one replica.
 """
 
@@ -180,6 +183,8 @@ class Fetch:
         try:
             partition = self._find(key)
             partition.check_leader(wanted.leader_epoch)
+            if self._for_replica:
+                partition.check_replica(self.request.replica_id, wanted.leader_epoch)
             diverging = _diverging(partition, wanted)
             if diverging is not None:
                 self.has_error = True

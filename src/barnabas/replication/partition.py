@@ -145,6 +145,14 @@ class Partition:
         if not self.is_leader:
             raise NotLeaderOrFollower(f"broker {self._broker_id} does not lead {self.topic_partition}")
 
+    def check_replica(self, replica_id: int, current_leader_epoch: int = -1) -> None:
+        """Refuse a follower that is none: only other replicas may read above the high watermark."""
+        if replica_id in self.replicas and replica_id != self._broker_id:
+            return
+        message = f"broker {replica_id} is not a follower of {self.topic_partition}"
+        # As in Kafka: the epoch may be newer than the assignment known here, so that a follower retries.
+        raise UnknownLeaderEpoch(message) if current_leader_epoch >= 0 else NotLeaderOrFollower(message)
+
     # --- writing ------------------------------------------------------------------------------------
 
     def append(

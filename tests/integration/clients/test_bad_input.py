@@ -11,7 +11,15 @@ from tests.integration.clients.conftest import OTHER_BROKER
 from tests.integration.clients.group_requests import wait_for_coordinator
 from tests.integration.clients.messages import now_ms
 from tests.integration.clients.raw import RawClient, encode, frame
-from tests.integration.clients.requests import batch, end_offset, fetch, produce, produce_fields
+from tests.integration.clients.requests import (
+    batch,
+    end_offset,
+    fetch,
+    fetch_fields,
+    produce,
+    produce_fields,
+    topic_id,
+)
 
 from barnabas.records.batch import parse_header
 from barnabas.records.builder import assemble
@@ -238,3 +246,20 @@ def test_nobody_but_the_coordinator_writes_to_its_topic(client: RawClient, kafka
         answer = produce(client, "__consumer_offsets", batch(b"no value of a coordinator"))
         assert answer.error_code == ErrorCode.invalid_topic_exception
     assert end_offset(client, "__consumer_offsets") == before
+
+
+@pytest.mark.parametrize("version", [12, 17])
+@pytest.mark.parametrize(
+    ("leader_epoch", "error"), [(-1, ErrorCode.not_leader_or_follower), (0, ErrorCode.unknown_leader_epoch)]
+)
+@pytest.mark.parametrize("replica_id", [0, 1, 7])
+def test_a_fetch_of_a_replica_that_is_none_is_refused(
+    client: RawClient, kafka_topic: str, replica_id: int, leader_epoch: int, error: ErrorCode, version: int
+) -> None:
+    produce(client, kafka_topic, batch(b"good"))
+    number = topic_id(client, kafka_topic)
+    fields = fetch_fields(kafka_topic, [(0, 0)], leader_epoch=leader_epoch, number=number)
+    fields |= {"replica_id": replica_id, "replica_state": {"replica_id": replica_id, "replica_epoch": -1}}
+    (found,) = client.call("fetch", version, **fields).responses[0].partitions
+    assert found.error_code == error
+    assert not found.records
