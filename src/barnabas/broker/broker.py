@@ -50,6 +50,7 @@ from barnabas.metadata.log_directories import read_log_directories, write_log_di
 from barnabas.metadata.sqlite_store import SqliteStore
 from barnabas.metadata.store import StoreError
 from barnabas.network.connection import Connection
+from barnabas.network.request_memory import RequestMemory
 from barnabas.network.responses import Parts, Pending
 from barnabas.network.server import Server, SocketOptions
 from barnabas.network.slices import Slices
@@ -81,6 +82,7 @@ class Broker:
         self.failed: asyncio.Event = asyncio.Event()
         self.holds: LoopHolds = holds or LoopHolds()
         """Requests and jobs that held the event loop longer than allowed."""
+        self._request_memory: RequestMemory = RequestMemory(config.queued_max_request_bytes)
         self._slices: Slices = Slices(self.holds.clock)
         self._clock: Clock = clock or SystemClock()
         self._fs: FileSystem = fs or FileSystem()
@@ -136,7 +138,9 @@ class Broker:
         """First of all: a port that is taken stops the start before any file is touched."""
         options = _socket_options(self.config, self._descriptors.for_connections)
         on_held = partial(note_frame, self.holds)
-        self._server: Server = Server(options, self._on_frame, self.holds, on_held, self._make_room)
+        self._server: Server = Server(
+            options, self._on_frame, self.holds, on_held, self._make_room, self._request_memory
+        )
         self._undo.append(self._stop_server)
         for listener in self.config.listeners:
             self._ports[listener.name] = self._server.bind(listener.name, listener.host, listener.port)
@@ -215,6 +219,7 @@ class Broker:
             executor=self._executor,
             holds=self.holds,
             slices=self._slices,
+            request_memory=self._request_memory,
         )
         self._changes: MetadataChanges = MetadataChanges(self._apply, self._slices, self.holds)
         self._store_thread.when_applied = self._changes.applied

@@ -15,6 +15,7 @@ from barnabas.handlers.unpacking import Unpacking
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
 from barnabas.network.connection import Peer
+from barnabas.network.request_memory import RequestMemory
 from barnabas.network.slices import Slices
 from barnabas.replication.fetch_sessions import FetchSessions
 from barnabas.replication.partitions import Partitions
@@ -69,6 +70,8 @@ class Context:
     slices: Slices = field(default_factory=Slices)
     """For handlers with much to do: `await slices.pause()` every few items."""
     unpacking: Unpacking = field(default_factory=Unpacking)
+    request_memory: RequestMemory = field(default_factory=RequestMemory)
+    """What requests under way hold, against `queued.max.request.bytes`."""
 
     @property
     def image(self) -> ClusterImage:

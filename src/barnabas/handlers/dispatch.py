@@ -43,6 +43,8 @@ from barnabas.wire.schemas import request_schema
 logger = logging.getLogger("requests")
 
 _LENGTH = struct.Struct(">i")
+_COPIES = 2
+"""A long request is copied, and cut into parts that are copies again."""
 _DEFECT = "A request of %r failed in a way nobody foresaw"
 
 
@@ -125,7 +127,7 @@ class Dispatcher:
         if long:
             copy = Frame(memoryview(bytes(frame)), position, route.newest)
             work = answer_long(self._context, request, copy, route.handler)
-            return self._later(connection, request, work)
+            return self._later(connection, request, work, memory=_COPIES * len(frame))
         reply = route.handler(self._context, request)
         if header.api_key == OFFSET_COMMIT:
             from barnabas.handlers import repeated_commit  # loaded with the first commit, not with the broker
@@ -186,8 +188,11 @@ class Dispatcher:
         request: Request,
         work: Coroutine[Any, Any, bytes],
         pending: Pending | None = None,
+        memory: int = 0,
     ) -> Pending:
+        """Answer when `work` is done; until then it counts as `memory` bytes of requests."""
         answer = pending or Pending()
+        self._context.request_memory.hold(memory)
 
         async def finish() -> None:
             name = api_name(request.api_key)
@@ -199,6 +204,8 @@ class Dispatcher:
             except Exception:
                 logger.exception(_DEFECT, connection)
                 connection.close("internal error", is_fault=True)
+            finally:
+                self._context.request_memory.free(memory)
 
         # Not cancelled with the connection: what a client asked for is done even if it hangs up.
         task = self._loop.create_task(finish())

@@ -20,13 +20,15 @@ from typing import NamedTuple
 from barnabas.base.loop_holds import HOLD_SECONDS
 from barnabas.base.ranges import FileRange
 from barnabas.network.framing import LENGTH_SIZE, BadFrame, FrameBuffers, FrameReader
+from barnabas.network.request_memory import RequestMemory
 from barnabas.network.responses import Part, Parts, Pending, ResponseQueue
 from barnabas.network.turn import Turn
 
 logger = logging.getLogger("network")
 
 RECEIVE_BUFFER_SIZE = 256 * 1024
-# Unsent bytes from which on no further request of the connection is dispatched.
+# Bytes of answers that are not sent, or not yet in turn, from which on no further request of the connection
+# is dispatched.
 UNSENT_LIMIT = 1024 * 1024
 # Bytes read ahead while the connection is held back; reading on is how a hang-up is noticed.
 BACKLOG_LIMIT = 64 * 1024
@@ -59,6 +61,7 @@ class Connection:
         "_is_reading",
         "_is_writing",
         "_loop",
+        "_memory",
         "_on_closed",
         "_on_frame",
         "_out",
@@ -68,6 +71,7 @@ class Connection:
         "_socket",
         "_turn",
         "_unsent",
+        "_waits_for_memory",
         "is_closed",
         "last_active",
         "peer",
@@ -100,7 +104,10 @@ class Connection:
         self.last_active: float = loop.time()
 
         self._turn: Turn = turn or Turn(loop)
-        self._reader: FrameReader = FrameReader(max_frame, buffers or FrameBuffers())
+        buffers = buffers or FrameBuffers()
+        self._memory: RequestMemory = buffers.memory
+        self._waits_for_memory: bool = False
+        self._reader: FrameReader = FrameReader(max_frame, buffers)
         self._responses: ResponseQueue = ResponseQueue()
         self._out: deque[Part] = deque()
         self._unsent: int = 0
@@ -116,6 +123,9 @@ class Connection:
     # --- in -----------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
+        if self._memory.is_exhausted and self._reader.target is None:
+            self._wait_for_memory()
+            return
         try:
             if not self._receive():
                 return
@@ -126,6 +136,17 @@ class Connection:
             self.close(f"read failed: {error}")
             return
         self._dispatch_frames()
+
+    def _wait_for_memory(self) -> None:
+        """Requests of all connections hold as much as they may: begin none until some are done."""
+        self._waits_for_memory = True
+        self._memory.when_available(self._on_memory)
+        self._update_reading()
+
+    def _on_memory(self) -> None:
+        self._waits_for_memory = False
+        if not self.is_closed:
+            self._update_reading()
 
     def _receive(self) -> bool:
         """Read once (a torn frame: as far as it goes); True when there may be frames to dispatch."""
@@ -211,16 +232,17 @@ class Connection:
     def _must_wait(self) -> bool:
         if self._is_finishing:
             return True
-        if self._unsent > UNSENT_LIMIT:
+        if self._unsent + self._responses.ready_bytes > UNSENT_LIMIT:
             self._flush()
-            if self.is_closed or self._unsent > UNSENT_LIMIT:
+            if self.is_closed or self._unsent + self._responses.ready_bytes > UNSENT_LIMIT:
                 return True
         return bool(self._responses) and self._responses.is_held_back
 
     def _update_reading(self) -> None:
-        if self._is_reading and not self._responses and not self._out:
+        if self._is_reading and not self._responses and not self._out and not self._waits_for_memory:
             return  # the usual case: everything is answered and sent
-        wanted = not self.is_closed and (not self._must_wait() or self._reader.kept < BACKLOG_LIMIT)
+        has_room = not self._must_wait() or self._reader.kept < BACKLOG_LIMIT
+        wanted = not self.is_closed and not self._waits_for_memory and has_room
         if wanted and not self._is_reading:
             self._loop.add_reader(self._socket, self._on_readable)
         elif not wanted and self._is_reading:
@@ -354,6 +376,8 @@ class Connection:
             with suppress(OSError):
                 self._send_queued()
         self._socket.close()
+        self._memory.forget(self._on_memory)
+        self._reader.discard()
         self._out.clear()
         self.shortcut = None  # it knows this connection: nobody should have to wait for the collector
         self._responses.cancel_all()

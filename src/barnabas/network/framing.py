@@ -10,6 +10,8 @@ import mmap
 import struct
 from typing import TypeAlias
 
+from barnabas.network.request_memory import RequestMemory
+
 _LENGTH = struct.Struct(">i")
 LENGTH_SIZE = _LENGTH.size
 # From here on an extra system call for the length is cheaper than copying the frame's beginning.
@@ -32,7 +34,8 @@ class FrameBuffers:
     that announces much and sends little gets address space only (a bytearray would be zeroed at once).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: RequestMemory | None = None) -> None:
+        self.memory: RequestMemory = memory or RequestMemory()
         self._spares: list[mmap.mmap] = []
 
     def take(self, size: int) -> Buffer:
@@ -68,6 +71,7 @@ class FrameReader:
         "_position",
         "_size",
         "_taken",
+        "_taken_size",
         "_torn",
         "_view",
         "expects_large",
@@ -84,6 +88,7 @@ class FrameReader:
         self._filled: int = 0
         self._taken: Buffer | None = None
         """The buffer of the frame that was taken last."""
+        self._taken_size: int = 0
         self.expects_large: bool = False
 
     @property
@@ -129,14 +134,22 @@ class FrameReader:
         taken, self._taken = self._taken, None
         if taken is not None:
             self._buffers.give_back(taken)
+            self._buffers.memory.free(self._taken_size)
         if self._position < self._end:
             rest = bytes(self._view[self._position : self._end])
             self._view, self._position, self._end = memoryview(rest), 0, len(rest)
         else:
             self._view, self._position, self._end = _NOTHING, 0, 0
 
+    def discard(self) -> None:
+        """The connection is closed: the rest of a frame will not come."""
+        if self._torn is not None:
+            self._torn = None
+            self._buffers.memory.free(self._size)
+
     def _start_torn(self, begin: int, size: int) -> None:
         self._torn = self._buffers.take(size)
+        self._buffers.memory.hold(size)
         self._size, self._filled = size, self._end - begin
         self._torn[: self._filled] = self._view[begin : self._end]
         self._position = self._end
@@ -148,5 +161,5 @@ class FrameReader:
         torn = self._torn
         assert torn is not None
         frame = memoryview(torn)[: self._size].toreadonly()
-        self._torn, self._filled, self._taken = None, 0, torn
+        self._torn, self._filled, self._taken, self._taken_size = None, 0, torn, self._size
         return frame

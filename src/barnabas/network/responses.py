@@ -62,12 +62,20 @@ class Pending:
             self._cancel()
 
 
+def size_of(parts: Parts) -> int:
+    return sum(part.size if isinstance(part, FileRange) else len(part) for part in parts)
+
+
 class ResponseQueue:
     """The requests of one connection that are not answered yet, oldest first."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("_waiting", "ready_bytes")
 
     def __init__(self) -> None:
+        self.ready_bytes: int = 0
+        """Of answers that wait for one before them. Only those that were there at once count: others hold
+        the connection back, or are a few bytes long (acknowledgements of Produce).
+        """
         self._waiting: deque[Pending] = deque()
 
     def __bool__(self) -> bool:
@@ -87,6 +95,7 @@ class ResponseQueue:
         done = Pending()
         done.complete(parts)
         self._waiting.append(done)
+        self.ready_bytes += size_of(parts)
 
     def take_ready(self) -> Parts:
         """Parts of every answered request that has no unanswered one before it."""
@@ -94,6 +103,8 @@ class ResponseQueue:
         waiting = self._waiting
         while waiting and waiting[0].is_done:
             ready.extend(waiting.popleft().parts)
+        if self.ready_bytes:
+            self.ready_bytes = sum(size_of(each.parts) for each in waiting)
         return ready
 
     def cancel_all(self) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.network.connection import RECEIVE_BUFFER_SIZE, Connection, OnFrame, Peer
 from barnabas.network.framing import FrameBuffers
+from barnabas.network.request_memory import RequestMemory
 from barnabas.network.turn import OnHeld, Turn
 
 logger = logging.getLogger("network")
@@ -46,6 +47,7 @@ class Server:
         holds: LoopHolds,
         on_held: OnHeld,
         make_room: Callable[[], bool] = lambda: False,
+        memory: RequestMemory | None = None,
     ) -> None:
         """`make_room` closes files that are not in use, and says whether there were any."""
         self._options: SocketOptions = options
@@ -55,7 +57,7 @@ class Server:
         self._last_report: float | None = None
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._receive_buffer: memoryview = memoryview(bytearray(RECEIVE_BUFFER_SIZE))
-        self._frame_buffers: FrameBuffers = FrameBuffers()
+        self._frame_buffers: FrameBuffers = FrameBuffers(memory)
         self._turn: Turn = Turn(self._loop, holds, on_held)
         self._listening: dict[socket.socket, str] = {}
         self._idle_sweep: asyncio.TimerHandle | None = None

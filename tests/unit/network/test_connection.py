@@ -12,6 +12,8 @@ import pytest
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.base.ranges import FileRange
 from barnabas.network.connection import RECEIVE_BUFFER_SIZE, UNSENT_LIMIT, Connection, Peer
+from barnabas.network.framing import FrameBuffers
+from barnabas.network.request_memory import RequestMemory
 from barnabas.network.responses import Parts, Pending
 from barnabas.network.turn import Turn
 
@@ -26,7 +28,12 @@ class Plain(NamedTuple):
 class Harness:
     """One connection, what it dispatched, and the client's end of it."""
 
-    def __init__(self, answer: Callable[[bytes], Parts | Pending | None], turn: Turn | None = None) -> None:
+    def __init__(
+        self,
+        answer: Callable[[bytes], Parts | Pending | None],
+        turn: Turn | None = None,
+        memory: RequestMemory | None = None,
+    ) -> None:
         self.seen: list[bytes] = []
         self.closed: list[Connection] = []
         self.client, server = socket.socketpair()
@@ -39,6 +46,7 @@ class Harness:
             asyncio.get_running_loop(),
             memoryview(bytearray(RECEIVE_BUFFER_SIZE)),
             max_frame=MAX_FRAME,
+            buffers=FrameBuffers(memory),
             turn=turn,
             on_frame=self._on_frame,
             on_closed=self.closed.append,
@@ -237,5 +245,68 @@ def test_request_that_holds_the_loop_too_long_is_reported_and_no_other() -> None
         assert await harness.receive(18) == b"quickslowafterlast"
         assert held == [(b"slow", 0.5)]
         harness.close()
+
+    run(scenario)
+
+
+def test_answers_behind_an_unanswered_request_count_against_the_connection() -> None:
+    async def scenario() -> None:
+        first = Pending(holds_back=False)
+        harness = Harness(lambda frame: first if frame == b"first" else [bytes(UNSENT_LIMIT // 4)])
+        await harness.send(b"first", *[b"next"] * 12)
+        await harness.until(lambda: len(harness.seen) > 5)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(harness.seen) < 10
+        first.complete([b"x"])
+        size = 1 + 12 * (UNSENT_LIMIT // 4)
+        assert len(await harness.receive(size)) == size
+        harness.close()
+
+    run(scenario)
+
+
+def test_no_request_is_begun_while_others_hold_all_memory() -> None:
+    async def scenario() -> None:
+        memory = RequestMemory(1000)
+        harness = Harness(lambda frame: [b"ok"], memory=memory)
+        memory.hold(1000)
+        await harness.send(b"a")
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert harness.seen == []
+        memory.free(1)
+        assert await harness.receive(2) == b"ok"
+        harness.close()
+
+    run(scenario)
+
+
+def test_request_under_way_is_read_to_its_end_and_gives_its_memory_back() -> None:
+    async def scenario() -> None:
+        memory = RequestMemory(1000)
+        harness = Harness(lambda frame: [b"ok"], memory=memory)
+        frame = struct.pack(">i", 5000) + bytes(5000)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(harness.client, frame[:100])
+        await harness.until(lambda: memory.is_exhausted)
+        assert memory.used == 5000
+        await loop.sock_sendall(harness.client, frame[100:])
+        assert await harness.receive(2) == b"ok"
+        assert memory.used == 0
+        harness.close()
+
+    run(scenario)
+
+
+def test_connection_that_is_closed_in_the_middle_of_a_request_gives_its_memory_back() -> None:
+    async def scenario() -> None:
+        memory = RequestMemory(1000)
+        harness = Harness(lambda frame: [b"ok"], memory=memory)
+        await asyncio.get_running_loop().sock_sendall(harness.client, struct.pack(">i", 5000) + b"abc")
+        await harness.until(lambda: memory.used == 5000)
+        harness.close()
+        assert memory.used == 0
+        assert not memory.is_exhausted
 
     run(scenario)
