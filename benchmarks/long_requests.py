@@ -1,7 +1,6 @@
 """Requests that name very many things, encoded by hand: what a stranger could stall a broker with.
 
-Each function returns whole frames to send on one connection; the answers are not read before all are sent
-where the name says `unread`.
+Each function returns one whole frame.
 """
 
 from __future__ import annotations
@@ -105,3 +104,9 @@ def fetch(
     topics = encoded_array([encoded_string(topic) + count + partitions + NO_TAGS])
     head = struct.pack(">iiiibii", -1, max_wait_ms, 1, 50 << 20, 1, 0, -1)
     return encoded_request(1, 12, head + topics + uvarint(1) + encoded_string("") + NO_TAGS)
+
+
+def describe_topic_configs(count: int, topic: str) -> bytes:
+    """DescribeConfigs v4, with documentation, that names one topic `count` times."""
+    resource = _TOPIC + encoded_string(topic) + _NULL + NO_TAGS
+    return encoded_request(32, 4, encoded_array([resource] * count) + b"\x01\x01" + NO_TAGS)

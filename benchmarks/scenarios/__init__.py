@@ -12,6 +12,7 @@ from benchmarks.scenarios import (
     latency,
     produce,
     small_requests,
+    stalls,
     transactions,
 )
 from benchmarks.scenarios.base import Scenario, Settings
@@ -48,6 +49,7 @@ _QUICK = (
 
 _LONG = ("heartbeats/1000", "compaction/100B", "compaction/1000B")
 _LONGEST = ("compaction/latency",)
+_ONCE = "stalls/"
 
 
 def load_scenarios(*, quick: bool = False) -> list[Scenario]:
@@ -62,6 +64,7 @@ def load_scenarios(*, quick: bool = False) -> list[Scenario]:
         commits,
         transactions,
         compaction,
+        stalls,
     )
     scenarios = [scenario for family in families for scenario in family.scenarios()]
     return [scenario for scenario in scenarios if not quick or scenario.name in _QUICK]
@@ -69,6 +72,6 @@ def load_scenarios(*, quick: bool = False) -> list[Scenario]:
 
 def rounds_of(name: str, rounds: int, settings: Settings) -> int:
     """Fewer rounds for what takes long."""
-    if name in _LONGEST:
+    if name in _LONGEST or name.startswith(_ONCE):
         return 1
     return min(rounds, settings.long_rounds) if name in _LONG else rounds

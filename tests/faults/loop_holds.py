@@ -1,0 +1,21 @@
+"""The budget of the broker's event loop as an assertion."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from barnabas.testing import Broker
+
+LONGEST_HOLD = 0.1
+
+
+@contextmanager
+def no_long_hold(broker: Broker, seconds: float = LONGEST_HOLD) -> Iterator[None]:
+    """Fails if anything in the block holds the broker's event loop longer than `seconds` of CPU time."""
+    before = broker.loop_holds()
+    yield
+    held = {
+        name: worst
+        for name, (_, worst) in broker.loop_holds().items()
+        if worst > seconds and worst != before.get(name, (0, 0.0))[1]
+    }
+    assert not held, f"the event loop was held: {held}"
