@@ -36,7 +36,7 @@ ATTACKS: dict[str, Callable[[int], bytes]] = {
     ),
     "Metadata": lambda size: long_requests.metadata(max(size // 4, 1), may_create=True),
     "ListOffsets": lambda size: long_requests.list_offsets("witness", max(size // 3, 1)),
-    "OffsetFetch": lambda size: long_requests.offset_fetch("witness", size),
+    "OffsetFetch": lambda size: long_requests.offset_fetch("witness", 3 * size),
     "OffsetCommit": lambda size: long_requests.offset_commit("witness", size),
     "ListTransactions": lambda size: long_requests.list_transactions("x{0,9}" * max(size // 90, 1)),
     "Fetch": lambda size: long_requests.fetch("witness", 1, times=max(size // 5, 1), max_wait_ms=0),

@@ -35,8 +35,6 @@ BACKLOG_LIMIT = 64 * 1024
 # Up to here joining small answers is cheaper than a vector of buffers; beyond, records would be copied.
 _JOIN_LIMIT = 4 * 1024
 _MAX_VECTORS = 256
-# Seconds of requests of one connection after which the others have their turn.
-TURN = 0.02
 _MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)
 _SENDFILE_CHUNK = 4 * 1024 * 1024
 
@@ -58,6 +56,7 @@ class Connection:
     __slots__ = (
         "_dispatching",
         "_is_finishing",
+        "_is_greedy",
         "_is_reading",
         "_is_writing",
         "_loop",
@@ -113,6 +112,7 @@ class Connection:
         self._unsent: int = 0
         self._dispatching: bool = False
         self._is_finishing: bool = False
+        self._is_greedy: bool = False
         self._is_writing: bool = False
         self._is_reading: bool = True
         loop.add_reader(sock, self._on_readable)
@@ -177,7 +177,7 @@ class Connection:
         reader, responses = self._reader, self._responses
         clock = self._turn.clock
         now = clock()
-        end_of_turn = now + TURN
+        end_of_turn = now + self._turn.seconds
         # With nobody else to serve, a client that pipelines is sent its first answer at once: it goes on
         # while the others are made, and neither waits for the other (measured: 1.6 times the rate).
         is_alone = send_first = self._turn.begin(self)
@@ -186,6 +186,9 @@ class Connection:
             while not (self._is_finishing or self._unsent or responses) or not self._must_wait():
                 frame = reader.next_frame()
                 if frame is None:
+                    if self._is_greedy:
+                        self._is_greedy = False
+                        self._turn.left_over(self)
                     break
                 result = self._on_frame(self, frame)
                 if isinstance(result, Pending):
@@ -218,6 +221,9 @@ class Connection:
             self._turn.on_held(self, frame, seconds)
         if not self.is_closed:  # else: what the peer sent behind this is dropped with the connection
             self._loop.call_soon(self._dispatch_backlog)
+            if not self._is_greedy:
+                self._is_greedy = True
+                self._turn.used_up(self)
 
     def send_answers(self) -> None:
         """Send what is ready and in turn."""
@@ -377,6 +383,7 @@ class Connection:
                 self._send_queued()
         self._socket.close()
         self._memory.forget(self._on_memory)
+        self._turn.left_over(self)
         self._reader.discard()
         self._out.clear()
         self.shortcut = None  # it knows this connection: nobody should have to wait for the collector

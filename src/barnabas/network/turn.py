@@ -12,6 +12,10 @@ from typing import Any, Protocol
 
 from barnabas.base.loop_holds import LoopHolds
 
+TURN = 0.02
+"""Seconds of requests of one connection after which the others have their turn."""
+_SHORTEST_TURN = 0.0005
+
 
 class Answering(Protocol):
     def send_answers(self) -> None: ...
@@ -32,8 +36,24 @@ class Turn:
         self._loop: AbstractEventLoop = loop
         self.clock: Callable[[], float] = (holds or LoopHolds()).clock
         self.on_held: OnHeld = on_held
+        self.seconds: float = TURN
+        """How long a connection may go on with its requests before the others have their turn."""
+        self._greedy: set[Answering] = set()
         self._last: Answering | None = None
         self._answering: list[Answering] = []
+
+    def used_up(self, connection: Answering) -> None:
+        """The connection had more requests than fit into its turn: all such connections share `TURN`."""
+        self._greedy.add(connection)
+        self._share()
+
+    def left_over(self, connection: Answering) -> None:
+        """A connection that used up a turn before has no more requests than fit, or is closed."""
+        self._greedy.discard(connection)
+        self._share()
+
+    def _share(self) -> None:
+        self.seconds = max(TURN / max(len(self._greedy), 1), _SHORTEST_TURN)
 
     def begin(self, connection: Answering) -> bool:
         """Whether the connection is the one that was served last: then no other has any requests."""

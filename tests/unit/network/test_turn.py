@@ -1,6 +1,6 @@
 import asyncio
 
-from barnabas.network.turn import Turn
+from barnabas.network.turn import TURN, Turn
 
 
 class Talker:
@@ -36,5 +36,22 @@ def test_those_who_are_served_together_are_answered_at_the_end_of_the_turn_in_or
         turn.answer_at_end(Talker(said, "again"))
         await asyncio.sleep(0)
         assert said[3:] == ["again"]
+
+    asyncio.run(scenario())
+
+
+def test_connections_with_more_requests_than_fit_share_the_time_of_one() -> None:
+    async def scenario() -> None:
+        turn = Turn(asyncio.get_running_loop())
+        assert turn.seconds == TURN
+        many = [Talker([], str(number)) for number in range(10)]
+        for each in many:
+            turn.used_up(each)
+        assert turn.seconds == TURN / 10
+        for each in many[1:]:
+            turn.left_over(each)
+        assert turn.seconds == TURN
+        turn.left_over(many[0])
+        assert turn.seconds == TURN
 
     asyncio.run(scenario())
