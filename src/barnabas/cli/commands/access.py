@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from barnabas.cli.front import completes, confirm, group_names, on_cluster, topic_names
+from barnabas.cli.kafka_words import KafkaCommand, KafkaVerbs, Option, behind, itself
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -45,7 +46,28 @@ _what = click.argument(
 )
 
 
-@click.group()
+_ALSO = {
+    "ls": "list",
+    "describe": "list",
+    "show": "list",
+    "create": "add",
+    "delete": "remove",
+    "rm": "remove",
+}
+_PRINCIPAL: dict[str, Option] = {
+    "--allow-principal": itself,
+    "--deny-principal": behind("--deny"),
+    "--operation": lambda value: (value.lower(),),
+}
+_ELSE: dict[str, Option] = {
+    "--allow-host": behind("--host"),
+    "--deny-host": behind("--host"),
+    "--resource-pattern-type": lambda value: ("--prefixed",) if value.lower() == "prefixed" else (),
+    "--force": ("--yes",),
+}
+
+
+@click.group(cls=KafkaVerbs, also=_ALSO)
 def access() -> None:
     """Who may do what: access control lists.
 
@@ -68,7 +90,7 @@ def list_(cluster: "Cluster", view: View, principal: str | None, **resources: An
     view.table(_table([acl for acl in found if wanted in (None, acl.rule.principal)]))
 
 
-@access.command()
+@access.command(cls=KafkaCommand, arguments=_PRINCIPAL, options=_ELSE)
 @_who
 @_what
 @_resources
@@ -106,7 +128,7 @@ def add(
     _show(view, "Added", acls)
 
 
-@access.command()
+@access.command(cls=KafkaCommand, arguments=_PRINCIPAL, options=_ELSE)
 @_who
 @_what
 @_resources

@@ -7,6 +7,7 @@ import click
 
 from barnabas.cli.byte_size import shown_bytes
 from barnabas.cli.front import on_cluster
+from barnabas.cli.kafka_words import KafkaVerbs
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -38,7 +39,18 @@ _APIS = (
 )
 
 
-@click.group()
+_ALSO = {
+    "describe": "info",
+    "list": "info",
+    "ls": "info",
+    "show": "info",
+    "cluster-id": "info",
+    "api-versions": "apis",
+    "log-dirs": "disks",
+}
+
+
+@click.group(cls=KafkaVerbs, also=_ALSO)
 def cluster() -> None:
     """Brokers, features, API versions, disks."""
 
@@ -124,7 +136,9 @@ def apis(cluster: "Cluster", view: View, show_all: bool) -> int:
 @click.option(
     "--top", default=10, show_default=True, type=click.IntRange(0), help="Largest partitions shown."
 )
-@click.option("--topic", "topics", multiple=True, help="Only partitions of this topic; repeatable.")
+@click.option(
+    "--topic", "--topic-list", "topics", multiple=True, help="Only partitions of this topic; repeatable."
+)
 @on_cluster
 def disks(cluster: "Cluster", view: View, top: int, topics: tuple[str, ...]) -> int:
     """Show the log directories of all brokers, and their largest partitions."""

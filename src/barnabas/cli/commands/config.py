@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.front import Names, completes, group_names, on_cluster, pairs, topic_names
+from barnabas.cli.kafka_words import KafkaCommand, KafkaVerbs, Option, behind, itself, listed
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -43,7 +44,47 @@ _name = click.argument("name", shell_complete=_complete_name)
 _client = click.option("--client", metavar="ID", help="Of a user: only this client of theirs.")
 
 
-@click.group()
+_ALSO = {
+    "ls": "list",
+    "describe": "list",
+    "show": "list",
+    "alter": "set",
+    "add": "set",
+    "delete": "unset",
+    "remove": "unset",
+}
+
+
+def _kind_of(entity_type: str) -> tuple[str, ...]:
+    """Kafka's plural: `topics`, `broker-loggers`."""
+    kind = entity_type.removeprefix("broker-")
+    return (kind if kind == "client-metrics" else kind.removesuffix("s"),)
+
+
+_ENTITY: dict[str, Option] = {
+    "--entity-type": _kind_of,
+    "--entity-name": itself,
+    "--entity-default": ("default",),
+    "--topic": behind("topic"),
+    "--broker": behind("broker"),
+    "--group": behind("group"),
+    "--user": behind("user"),
+    "--ip": behind("ip"),
+}
+
+
+class _ConfigVerbs(KafkaVerbs):
+    """`alter` is two commands here: it sets, or with --delete-config it unsets."""
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[:1] == ["alter"] and any(word.startswith("--delete-config") for word in args):
+            args = ["unset", *args[1:]]
+        return super().resolve_command(context, args)
+
+
+@click.group(cls=_ConfigVerbs, also=_ALSO)
 def config() -> None:
     """What is set for topics, brokers, groups, clients and users.
 
@@ -52,7 +93,7 @@ def config() -> None:
     """
 
 
-@config.command("list")
+@config.command("list", cls=KafkaCommand, arguments=_ENTITY)
 @_kind
 @click.argument("name", required=False, shell_complete=_complete_name)
 @_client
@@ -72,7 +113,7 @@ def list_(
     view.table(_table(found, kind, with_entity=name is None))
 
 
-@config.command()
+@config.command(cls=KafkaCommand, arguments=_ENTITY)
 @_kind
 @_name
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...", shell_complete=_complete_key)
@@ -96,7 +137,7 @@ def get(
         view.table(_table([found[key] for key in keys], kind, with_entity=False))
 
 
-@config.command("set")
+@config.command("set", cls=KafkaCommand, arguments={**_ENTITY, "--add-config": listed})
 @_kind
 @_name
 @click.argument(
@@ -123,7 +164,7 @@ def set_(
     view.done(f"Set {', '.join(settings)} for {entity}.", kind=kind, name=name, set=list(settings))
 
 
-@config.command()
+@config.command(cls=KafkaCommand, arguments={**_ENTITY, "--delete-config": listed})
 @_kind
 @_name
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...", shell_complete=_complete_key)

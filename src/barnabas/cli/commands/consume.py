@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.front import bootstrap_options, completes, json_option, open_cluster, topic_names
+from barnabas.cli.kafka_words import TOPIC, KafkaCommand, Option
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
 Shown = Callable[["Message"], bytes]
 
 
-@click.command()
+_OFFSETS = {"earliest": "beginning", "latest": "end"}
+_STARTS: dict[str, Option] = {
+    "--from-beginning": ("--from", "beginning"),
+    "--offset": lambda value: ("--from", _OFFSETS.get(value, value)),
+}
+
+
+@click.command(cls=KafkaCommand, arguments=TOPIC, options=_STARTS)
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=completes(topic_names))
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
 @click.option(
@@ -33,7 +41,9 @@ Shown = Callable[["Message"], bytes]
     "-p", "--partition", "partitions", type=click.IntRange(min=0), multiple=True, help="Only these."
 )
 @click.option("-g", "--group", help="Read as a member of this group, and commit.")
-@click.option("-n", "--max", "limit", type=click.IntRange(min=1), help="End after so many records.")
+@click.option(
+    "-n", "--max", "--max-messages", "limit", type=click.IntRange(min=1), help="End after so many records."
+)
 @click.option("--grep", metavar="REGEX", help="Only records with this in their key or value.")
 @click.option(
     "--format",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.front import completes, confirm, group_names, on_cluster, topic_names, yes_option
+from barnabas.cli.kafka_words import GROUP, KafkaCommand, KafkaVerbs, Option, behind
 from barnabas.cli.view import Table, View
 
 if TYPE_CHECKING:
@@ -34,7 +35,28 @@ _NAMES = click.argument(
 _POSITIONS = "earliest|latest|current|OFFSET"
 
 
-@click.group()
+_ALSO = {
+    "ls": "list",
+    "show": "describe",
+    "rm": "delete",
+    "remove": "delete",
+    "reset-offsets": "reset",
+}
+_EVERYTHING_IS_SHOWN: dict[str, Option] = dict.fromkeys(
+    ("--members", "--offsets", "--state", "--verbose"), ()
+)
+_RESETS: dict[str, Option] = {
+    "--to-earliest": ("--to", "earliest"),
+    "--to-latest": ("--to", "latest"),
+    "--to-current": ("--to", "current"),
+    "--to-offset": behind("--to"),
+    "--to-datetime": behind("--to-time"),
+    "--all-topics": (),
+    "--execute": ("--yes",),
+}
+
+
+@click.group(cls=KafkaVerbs, also=_ALSO)
 def group() -> None:
     """Look at consumer groups, reset their offsets, delete them."""
 
@@ -85,7 +107,7 @@ def _row(cluster: "Cluster", listing: "GroupListing") -> "GroupRow":
     return listing.id, listing.state, listing.type, members, lag
 
 
-@group.command()
+@group.command(cls=KafkaCommand, arguments=GROUP, options=_EVERYTHING_IS_SHOWN)
 @_NAMES
 @on_cluster
 def describe(cluster: "Cluster", view: View, names: tuple[str, ...]) -> None:
@@ -119,7 +141,7 @@ def describe(cluster: "Cluster", view: View, names: tuple[str, ...]) -> None:
         view.value(found)
 
 
-@group.command()
+@group.command(cls=KafkaCommand, arguments=GROUP)
 @_NAME
 @click.option(
     "-i", "--interval", type=click.FloatRange(0.05, 86400), default=2.0, show_default=True, help="Seconds."
@@ -146,7 +168,7 @@ def watch(cluster: "Cluster", view: View, name: str, interval: float, times: int
 # --- changing ----------------------------------------------------------------------------------------
 
 
-@group.command()
+@group.command(cls=KafkaCommand, arguments=GROUP, options=_RESETS)
 @_NAME
 @click.option("--to", "position", metavar=_POSITIONS, help="Where to begin again.")
 @click.option(
@@ -279,7 +301,7 @@ def _resolved(cluster: "Cluster", topics: tuple[str, ...]) -> "list[TopicPartiti
     return list(dict.fromkeys(found))
 
 
-@group.command()
+@group.command(cls=KafkaCommand, arguments=GROUP)
 @_NAMES
 @yes_option
 @on_cluster
@@ -298,7 +320,7 @@ def delete(cluster: "Cluster", view: View, names: tuple[str, ...], yes: bool) ->
     return 1 if failed else 0
 
 
-@group.command("delete-offsets")
+@group.command("delete-offsets", cls=KafkaCommand, arguments=GROUP)
 @_NAME
 @click.option(
     "-t",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.front import json_option
+from barnabas.cli.kafka_words import KafkaCommand, KafkaVerbs, Option, itself, listed
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -18,7 +19,11 @@ _BLOCK = 1000
 _TEXT = frozenset({"codec", "kind", "valid", "key", "value", "headers"})
 
 
-@click.group()
+_ALSO = {"list": "dump", "ls": "dump", "describe": "dump", "show": "dump", "verify": "check"}
+_DUMP: dict[str, Option] = {"--print-data-log": ("--records",), "--deep-iteration": ("--records",)}
+
+
+@click.group(cls=KafkaVerbs, also=_ALSO)
 def log() -> None:
     """Look into the files of a log."""
     from barnabas.base.light_kio import import_kio_lightly
@@ -26,7 +31,7 @@ def log() -> None:
     import_kio_lightly()
 
 
-@log.command()
+@log.command(cls=KafkaCommand, arguments={"--files": listed}, options=_DUMP)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option("-r", "--records", is_flag=True, help="Show records, decoded, instead of batches.")
 @click.option("--from", "start", default=0, metavar="OFFSET", help="Begin at this offset.")
@@ -96,7 +101,7 @@ def _cell(value: object) -> object:
     return value
 
 
-@log.command()
+@log.command(cls=KafkaCommand, arguments={"--log-dir": itself})
 @click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--records", is_flag=True, help="Unpack every record too: slower.")
 @json_option

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from barnabas.cli.front import bootstrap_options, completes, json_option, topic_names
+from barnabas.cli.kafka_words import TOPIC, KafkaCommand
 from barnabas.cli.view import View
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _SHOWN_FAILURES = 5
 
 
-@click.command()
+@click.command(cls=KafkaCommand, arguments=TOPIC)
 @click.argument("topic", shell_complete=completes(topic_names))
 @click.option("-k", "--key", help="The key of every record.")
 @click.option(
@@ -33,11 +34,18 @@ _SHOWN_FAILURES = 5
 @click.option("--json-lines", is_flag=True, help="Each line is a record, as `consume --json` prints it.")
 @click.option(
     "--compression",
+    "--compression-codec",
     type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
     default="none",
     show_default=True,
 )
-@click.option("--acks", type=click.Choice(["0", "1", "all"]), default="all", show_default=True)
+@click.option(
+    "--acks",
+    "--request-required-acks",
+    type=click.Choice(["0", "1", "all"]),
+    default="all",
+    show_default=True,
+)
 @bootstrap_options
 @json_option
 def produce(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.front import completes, confirm, on_cluster, topic_names, yes_option
+from barnabas.cli.kafka_words import TOPIC, KafkaCommand, KafkaVerbs, Option, itself
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -24,15 +25,33 @@ _TOPIC = Column("TOPIC", "topic", style="bold")
 _PARTITION = Column("PARTITION", "partition", is_number=True)
 
 
-@click.group()
+_ALSO = {
+    "list": "status",
+    "ls": "status",
+    "describe": "status",
+    "show": "status",
+    "verify": "status",
+    "generate": "plan",
+    "execute": "start",
+}
+_PLAN: dict[str, Option] = {"--reassignment-json-file": itself}
+_ELECTION: dict[str, Option] = {
+    "--election-type": lambda value: ("--unclean",) if value.lower() == "unclean" else ()
+}
+
+
+@click.group(cls=KafkaVerbs, also=_ALSO)
 def reassign() -> None:
     """Move replicas and elect leaders."""
 
 
-@reassign.command()
+@reassign.command(cls=KafkaCommand, arguments=TOPIC)
 @click.argument("topics", nargs=-1, required=True, shell_complete=completes(topic_names))
 @click.option(
-    "--brokers", metavar="IDS", help="Where the topics shall be, as in 1,2,3; all brokers otherwise."
+    "--brokers",
+    "--broker-list",
+    metavar="IDS",
+    help="Where the topics shall be, as in 1,2,3; all brokers otherwise.",
 )
 @click.option("--disable-rack-aware", is_flag=True, help="Do not look at the racks of brokers.")
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the plan to FILE.")
@@ -70,19 +89,25 @@ def plan(
         view.note(f"The plan is in {output}: barnabas reassign start {output}")
 
 
-@reassign.command()
+@reassign.command(cls=KafkaCommand, arguments=_PLAN)
 @click.argument("file", type=_FILE, metavar="PLAN")
 @click.option(
     "--throttle", type=click.IntRange(min=0), metavar="BYTES", help="Most per second between brokers."
 )
 @click.option(
     "--log-dir-throttle",
+    "--replica-alter-log-dirs-throttle",
     type=click.IntRange(min=0),
     metavar="BYTES",
     help="Most per second between directories of a broker.",
 )
 @click.option("--additional", is_flag=True, help="Also if other moves go on.")
-@click.option("--keep-replication-factor", is_flag=True, help="Refuse a plan that changes it.")
+@click.option(
+    "--keep-replication-factor",
+    "--disallow-replication-factor-change",
+    is_flag=True,
+    help="Refuse a plan that changes it.",
+)
 @click.option("--rollback", type=_FILE, metavar="FILE", help="Write the plan that leads back to FILE.")
 @click.option(
     "--timeout", default=10.0, show_default=True, help="Seconds to wait until moves of directories began."
@@ -131,11 +156,11 @@ def start(
     return 0
 
 
-@reassign.command()
+@reassign.command(cls=KafkaCommand, arguments=_PLAN)
 @click.argument("file", type=_FILE, metavar="[PLAN]", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Show the progress until all is moved.")
 @click.option("--every", default=2.0, show_default=True, help="Seconds between two looks.")
-@click.option("--keep-throttles", is_flag=True, help="Leave throttles as they are.")
+@click.option("--keep-throttles", "--preserve-throttles", is_flag=True, help="Leave throttles as they are.")
 @on_cluster
 def status(
     cluster: "Cluster", view: View, file: Path | None, follow: bool, every: float, keep_throttles: bool
@@ -185,10 +210,10 @@ def _follow(view: View, look: "Callable[[], Progress]", every: float) -> "Progre
     return look() if seen.is_over and not seen.is_reached else seen
 
 
-@reassign.command()
+@reassign.command(cls=KafkaCommand, arguments=_PLAN)
 @click.argument("file", type=_FILE, metavar="[PLAN]", required=False)
 @click.option("--all", "is_all", is_flag=True, help="Everything that is being moved.")
-@click.option("--keep-throttles", is_flag=True, help="Leave throttles as they are.")
+@click.option("--keep-throttles", "--preserve-throttles", is_flag=True, help="Leave throttles as they are.")
 @yes_option
 @on_cluster
 def cancel(
@@ -223,9 +248,9 @@ def cancel(
     return 0
 
 
-@reassign.command()
+@reassign.command(cls=KafkaCommand, arguments=TOPIC, options=_ELECTION)
 @click.argument("partitions", nargs=-1, metavar="TOPIC[:PARTITION]...", shell_complete=completes(topic_names))
-@click.option("--all", "is_all", is_flag=True, help="All partitions that need it.")
+@click.option("--all", "--all-topic-partitions", "is_all", is_flag=True, help="All partitions that need it.")
 @click.option(
     "--unclean", is_flag=True, help="Any living replica, where no one in sync is left. Loses records."
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.front import completes, confirm, on_cluster, topic_names, yes_option
+from barnabas.cli.kafka_words import TOPIC, KafkaCommand, KafkaVerbs
 from barnabas.cli.moment import parse_moment
 from barnabas.cli.view import Column, Table, View
 
@@ -33,12 +34,23 @@ _NO_OFFSET = -1
 _UNKNOWN_TOPIC = 3
 
 
-@click.group()
+_ALSO = {
+    "list": "offsets",
+    "ls": "offsets",
+    "describe": "offsets",
+    "show": "offsets",
+    "get-offsets": "offsets",
+    "rm": "delete",
+    "remove": "delete",
+}
+
+
+@click.group(cls=KafkaVerbs, also=_ALSO)
 def record() -> None:
     """Offsets of partitions, deletion of old records."""
 
 
-@record.command()
+@record.command(cls=KafkaCommand, arguments=TOPIC)
 @_TOPIC
 @click.option(
     "--at",
@@ -70,7 +82,7 @@ def offsets(cluster: "Cluster", view: View, topic: str, at: str | None) -> int:
     return _tell_errors(view, starts, ends, found or {})
 
 
-@record.command()
+@record.command(cls=KafkaCommand, arguments=TOPIC)
 @_TOPIC
 @click.option(
     "--before",

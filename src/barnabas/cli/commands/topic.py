@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.front import completes, confirm, on_cluster, pairs, topic_names, yes_option
+from barnabas.cli.kafka_words import TOPIC, KafkaCommand, KafkaVerbs
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ _NAMES = click.argument(
 )
 
 
-@click.group()
+_ALSO = {"ls": "list", "show": "describe", "add": "create", "rm": "delete", "remove": "delete"}
+
+
+@click.group(cls=KafkaVerbs, also=_ALSO)
 def topic() -> None:
     """List, describe, create, alter, delete topics."""
 
@@ -48,7 +52,7 @@ def list_(cluster: "Cluster", view: View, internal: bool) -> None:
     view.table(Table(columns, rows, footer=footer, colours=lambda row: "dim" if row[3] else ""))
 
 
-@topic.command()
+@topic.command(cls=KafkaCommand, arguments=TOPIC)
 @_NAMES
 @on_cluster
 def describe(cluster: "Cluster", view: View, names: tuple[str, ...]) -> None:
@@ -75,13 +79,17 @@ def describe(cluster: "Cluster", view: View, names: tuple[str, ...]) -> None:
             view.table(_settings(each))
 
 
-@topic.command()
+@topic.command(cls=KafkaCommand, arguments=TOPIC)
 @click.argument("name")
 @click.option(
     "-p", "--partitions", type=click.IntRange(min=1), help="How many; the cluster's default otherwise."
 )
 @click.option(
-    "-r", "--replicas", type=click.IntRange(1, 32767), help="How many; the cluster's default otherwise."
+    "-r",
+    "--replicas",
+    "--replication-factor",
+    type=click.IntRange(1, 32767),
+    help="How many; the cluster's default otherwise.",
 )
 @click.option(
     "-c",
@@ -125,7 +133,7 @@ def create(
     view.done(f"Created topic {name}.", topic=name, created=True)
 
 
-@topic.command()
+@topic.command(cls=KafkaCommand, arguments=TOPIC)
 @_NAME
 @click.option(
     "-p", "--partitions", type=click.IntRange(min=1), help="Grow to so many. Keys move to other partitions."
@@ -169,7 +177,7 @@ def alter(
     view.done(f"Changed topic {name}.", topic=name, changed=True)
 
 
-@topic.command()
+@topic.command(cls=KafkaCommand, arguments=TOPIC)
 @_NAMES
 @yes_option
 @on_cluster

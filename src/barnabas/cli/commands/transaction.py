@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.front import completes, confirm, on_cluster, topic_names, yes_option
+from barnabas.cli.kafka_words import KafkaCommand, KafkaVerbs, Option, behind, itself
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
@@ -43,7 +44,16 @@ def _states(context: click.Context, parameter: click.Parameter, values: tuple[st
 _TOPIC = click.argument("topic", shell_complete=completes(topic_names))
 
 
-@click.group()
+_ALSO = {
+    "ls": "list",
+    "show": "describe",
+    "describe-producers": "producers",
+    "find-hanging": "hanging",
+}
+_PARTITION: dict[str, Option] = {"--topic": itself, "--partition": itself}
+
+
+@click.group(cls=KafkaVerbs, also=_ALSO)
 def transaction() -> None:
     """Transactions and producers, also the hanging ones."""
 
@@ -58,7 +68,12 @@ def transaction() -> None:
     help="Only those in this state, as in Ongoing (repeatable).",
 )
 @click.option("--longer-than", type=float, metavar="SECONDS", help="Only those that run longer.")
-@click.option("--id-pattern", metavar="REGEX", help="Only those whose id this expression matches.")
+@click.option(
+    "--id-pattern",
+    "--transactional-id-pattern",
+    metavar="REGEX",
+    help="Only those whose id this expression matches.",
+)
 @on_cluster
 def list_(
     cluster: "Cluster",
@@ -87,7 +102,7 @@ def list_(
     )
 
 
-@transaction.command()
+@transaction.command(cls=KafkaCommand, arguments={"--transactional-id": itself})
 @click.argument(
     "ids",
     nargs=-1,
@@ -125,10 +140,10 @@ def describe(cluster: "Cluster", view: View, ids: tuple[str, ...]) -> None:
     view.table(Table([_ID, _STATE, _PRODUCER, _EPOCH, _COORDINATOR, *more], rows))
 
 
-@transaction.command()
+@transaction.command(cls=KafkaCommand, arguments=_PARTITION)
 @_TOPIC
 @click.argument("partition", type=click.IntRange(min=0))
-@click.option("--broker", type=int, metavar="ID", help="Ask this replica, not the leader.")
+@click.option("--broker", "--broker-id", type=int, metavar="ID", help="Ask this replica, not the leader.")
 @on_cluster
 def producers(cluster: "Cluster", view: View, topic: str, partition: int, broker: int | None) -> None:
     """Show who writes to a partition, and the open transactions there."""
@@ -153,11 +168,17 @@ def producers(cluster: "Cluster", view: View, topic: str, partition: int, broker
     view.table(Table(columns, rows, colours=lambda row: "yellow" if row[5] is not None else ""))
 
 
-@transaction.command()
+@transaction.command(cls=KafkaCommand, arguments={"--topic": itself})
 @click.argument("topic", required=False, shell_complete=completes(topic_names))
-@click.option("--broker", type=int, metavar="ID", help="Only partitions that this broker has.")
+@click.option("--broker", "--broker-id", type=int, metavar="ID", help="Only partitions that this broker has.")
 @click.option(
-    "--older-than", type=float, default=15.0, show_default=True, metavar="MINUTES", help="Only older ones."
+    "--older-than",
+    "--max-transaction-timeout",
+    type=float,
+    default=15.0,
+    show_default=True,
+    metavar="MINUTES",
+    help="Only older ones.",
 )
 @on_cluster
 def hanging(cluster: "Cluster", view: View, topic: str | None, broker: int | None, older_than: float) -> None:
@@ -187,7 +208,7 @@ def hanging(cluster: "Cluster", view: View, topic: str | None, broker: int | Non
     view.table(Table([*place, _PRODUCER, _EPOCH, _START, _LAST], rows, footer=footer))
 
 
-@transaction.command()
+@transaction.command(cls=KafkaCommand, arguments=_PARTITION, options={"--transactional-id": behind("--id")})
 @click.argument("topic", required=False, shell_complete=completes(topic_names))
 @click.argument("partition", type=click.IntRange(min=0), required=False)
 @click.option("--start-offset", type=int, metavar="N", help="Where it begins in the partition.")
