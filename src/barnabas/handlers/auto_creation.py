@@ -11,7 +11,12 @@ logger = logging.getLogger("requests")
 
 
 def may_create(context: Context, name: str) -> bool:
-    return context.config.auto_create_topics_enable and is_legal_topic_name(name) and not is_internal(name)
+    return (
+        context.config.auto_create_topics_enable
+        and is_legal_topic_name(name)
+        and not is_internal(name)
+        and not context.deleted_topics.is_recent(name, context.clock.monotonic())
+    )
 
 
 async def create_missing(context: Context, names: list[str]) -> dict[str, ErrorCode]:

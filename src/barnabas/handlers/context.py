@@ -11,6 +11,7 @@ from barnabas.base.loop_holds import LoopHolds
 from barnabas.controller.configs import ConfigAdmin
 from barnabas.controller.producer_ids import ProducerIds
 from barnabas.controller.topics import TopicAdmin
+from barnabas.handlers.deleted_topics import DeletedTopics
 from barnabas.handlers.unpacking import Unpacking
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
@@ -65,6 +66,7 @@ class Context:
     transaction_host: TransactionHost
     executor: Executor
     """For work that may block: cold reads, directory sizes."""
+    deleted_topics: DeletedTopics = field(default_factory=DeletedTopics)
     holds: LoopHolds = field(default_factory=LoopHolds)
     """Who held the event loop longer than allowed."""
     slices: Slices = field(default_factory=Slices)

@@ -25,8 +25,22 @@ _FIRST_WITH_DELETION_DISABLED = 3
 async def handle(context: Context, request: Request) -> Reply:
     body: DeleteTopicsRequest = request.body
     topics = [TopicRef(topic.name, topic.topic_id or ZERO_UUID) for topic in body.topics]
+    names = _names(context, topics)
+    # Before: others are served between the change of the image and the answer.
+    context.deleted_topics.note(names, context.clock.monotonic())
     results = await context.store.run(context.topics.delete_topics, topics)
+    context.deleted_topics.note(names, context.clock.monotonic())
+    context.deleted_topics.forget(result.name for result in results if result.error and result.name)
     return Reply(responses=[_result(request.version, result) for result in results])
+
+
+def _names(context: Context, topics: list[TopicRef]) -> list[str]:
+    """Of those that exist."""
+    image = context.image
+    found = (
+        image.topics.get(each.name) if each.name else image.topic_by_id.get(each.topic_id) for each in topics
+    )
+    return [topic.name for topic in found if topic is not None]
 
 
 def _result(version: int, result: DeletedTopic) -> Reply:

@@ -8,7 +8,8 @@ operations.
 
 Deviations:
 - A topic that is created because it was asked for (`auto.create.topics.enable`) is there in the same
-  answer. Kafka answers UNKNOWN_TOPIC_OR_PARTITION once and lets the client ask again.
+  answer. Kafka answers UNKNOWN_TOPIC_OR_PARTITION once and lets the client ask again. So does this broker
+  where the topic was deleted less than a second before (`handlers/deleted_topics.py`).
 - The controller is the real one; Kafka in KRaft mode names any broker.
 """
 

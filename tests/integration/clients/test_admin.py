@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kio.schema.errors import ErrorCode
 from tests.integration.clients.drivers.confluent import ConfluentDriver
 from tests.integration.clients.messages import Message, Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import EARLIEST, batch, list_offset, produce, topic_id
-from tests.patience import PATIENCE
+from tests.patience import NEVER_MS, PATIENCE
 
 from barnabas.testing import Broker
 
@@ -134,6 +135,36 @@ def test_deleted_topic_is_gone_and_can_be_created_anew(admin: Any, kafka_broker:
         assert produce(client, "phoenix", batch(b"new")).base_offset == 0
 
 
+@pytest.fixture
+def patient_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+    """In this process; what was deleted just now stays so for the whole test, however slow the machine is."""
+    monkeypatch.setattr("barnabas.handlers.deleted_topics.GRACE_SECONDS", NEVER_MS / 1000)
+    with Broker() as broker:
+        yield broker
+
+
+def test_deleted_topic_does_not_come_back_when_somebody_looks_for_it(patient_broker: Broker) -> None:
+    """The request of librdkafka allows the creation of the topic that it asks for."""
+    from confluent_kafka import KafkaError
+
+    admin = _api().AdminClient({"bootstrap.servers": patient_broker.bootstrap_servers, "log_level": 0})
+    patient_broker.create_topic("looked-for")
+    _done(admin.delete_topics(["looked-for"]))
+    found = admin.list_topics("looked-for", timeout=PATIENCE).topics["looked-for"]
+    assert found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert patient_broker.topics() == set()
+
+
+def test_producer_that_runs_on_does_not_bring_a_deleted_topic_back(patient_broker: Broker) -> None:
+    patient_broker.create_topic("produced-to")
+    with RawClient(patient_broker.port) as client:
+        assert produce(client, "produced-to", batch(b"before")).error_code == 0
+        patient_broker.delete_topic("produced-to")
+        code = produce(client, "produced-to", batch(b"after")).error_code
+    assert code == ErrorCode.unknown_topic_or_partition
+    assert patient_broker.topics() == set()
+
+
 def test_partitions_are_added_and_never_taken_away(
     admin: Any, kafka_broker: Broker, kafka_topic: str
 ) -> None:
@@ -231,8 +262,6 @@ def test_configuration_that_cannot_be_is_refused(admin: Any, kafka_topic: str) -
 
 
 def test_changed_configuration_counts_at_once(admin: Any, kafka_broker: Broker, kafka_topic: str) -> None:
-    from kio.schema.errors import ErrorCode
-
     with RawClient(kafka_broker.port) as client:
         assert produce(client, kafka_topic, batch(b"x" * 1000)).error_code == 0
         _done(_alter(admin, kafka_topic, ("max.message.bytes", "500", "SET")))

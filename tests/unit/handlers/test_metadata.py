@@ -127,6 +127,42 @@ def test_missing_topics_are_created_and_in_the_same_answer(start_node: StartNode
     assert node.partitions.get("fresh", 2).topic_partition in node.logs
 
 
+def test_deleted_topic_does_not_come_back_at_once(node: Node) -> None:
+    node.create_topic("old")
+    node.create_topic("by-id")
+    number = node.image.topics["by-id"].topic_id
+    assert [each.error_code for each in node.ask("DeleteTopics", 6, topics=[{"name": "old"}]).responses] == [
+        0
+    ]
+    node.ask("DeleteTopics", 6, topics=[{"name": None, "topic_id": number}])
+
+    answer = node.ask("Metadata", topics=[{"name": "old"}, {"name": "by-id"}, {"name": "fresh"}])
+
+    assert [(each.name, each.error_code) for each in answer.topics] == [
+        ("old", ErrorCode.unknown_topic_or_partition),
+        ("by-id", ErrorCode.unknown_topic_or_partition),
+        ("fresh", ErrorCode.none),
+    ]
+    assert set(node.image.topics) == {"fresh"}
+    node.clock.advance(1000)
+    (topic,) = node.ask("Metadata", topics=[{"name": "old"}]).topics
+    assert (topic.error_code, len(topic.partitions)) == (ErrorCode.none, 1)
+
+
+def test_topic_that_could_not_be_deleted_can_be_created(node: Node) -> None:
+    node.ask("DeleteTopics", 6, topics=[{"name": "nobody-has-it"}])
+    (topic,) = node.ask("Metadata", topics=[{"name": "nobody-has-it"}]).topics
+    assert topic.error_code is ErrorCode.none
+
+
+def test_deleted_topic_can_be_created_by_name_at_once(node: Node) -> None:
+    node.create_topic("old")
+    node.ask("DeleteTopics", 6, topics=[{"name": "old"}])
+    node.create_topic("old")
+    (topic,) = node.ask("Metadata", topics=[{"name": "old"}]).topics
+    assert topic.error_code is ErrorCode.none
+
+
 @pytest.mark.parametrize("name", ["bad name", "__consumer_offsets"])
 def test_what_may_not_be_created_is_not(node: Node, name: str) -> None:
     (topic,) = node.ask("Metadata", topics=[{"name": name}]).topics
