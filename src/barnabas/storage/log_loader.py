@@ -131,7 +131,9 @@ class LogLoader:
             self._distrust_recovery_point()
             self._recover(list(segments), segments, leader_epochs, snapshots)
         log_end_offset = self._end_of(segments, leader_epochs, snapshots)
-        leader_epochs.truncate_from_end(log_end_offset)
+        # Where all records are deleted the entry at the end stays: the log start can be derived from it.
+        is_deleted = self.log_start_offset == log_end_offset
+        leader_epochs.truncate_from_end(log_end_offset + is_deleted)
         leader_epochs.truncate_from_start(self.log_start_offset)
         log_start_offset = max(self.log_start_offset, segments.first.base_offset)
         producers = ProducerStates(self.environment.producer_expiration_ms)

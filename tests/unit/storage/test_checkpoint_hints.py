@@ -280,3 +280,22 @@ def test_a_checkpoint_that_could_not_be_written_keeps_its_directory_unclean() ->
     logs.clean_shutdown()
     host.fs.heal()
     assert not host.fs.exists(A / ".kafka_cleanshutdown")
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_log_start_at_the_end_of_the_log_is_derived_after_several_starts(clean: bool) -> None:
+    host = Host()
+    logs = host.start()
+    fill(logs, 10, deleted_to=10)
+    for _ in range(3):
+        logs.clean_shutdown()
+        if not clean:
+            host.fs.unlink(A / ".kafka_cleanshutdown")
+        logs = host.start()
+        reopened(logs)
+    logs.clean_shutdown()
+    host.fs.unlink(A / "log-start-offset-checkpoint")
+    log = reopened(host.start())
+    assert (log.log_start_offset, log.log_end_offset) == (10, 10)
+    assert log.append_as_leader(batch(1), 3).base_offset == 10
+    assert log.leader_epochs.entries == [(3, 10)]
