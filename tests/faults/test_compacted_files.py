@@ -10,6 +10,7 @@ from tests.faults.test_crash import create_topic
 from tests.integration.clients.jars import fetch_jars, java_command
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import produce
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
@@ -65,7 +66,9 @@ def _active_base_offset(directory: Path) -> int:
 
 def _dump(files: str, *options: str) -> str:
     command = [*java_command(fetch_jars()), "org.apache.kafka.tools.DumpLogSegments", "--files", files]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, check=False, timeout=PROGRAM_PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     assert "corrupt" not in done.stderr.lower(), done.stderr
     assert "Index position" not in done.stderr, done.stderr

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, PROGRAM_PATIENCE
 
 from barnabas.testing.admin import Admin
 
@@ -52,7 +52,9 @@ def _serving(environment: dict[str, str], *arguments: str) -> Iterator[tuple["su
 
 def _command(environment: dict[str, str], name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [str(_BIN / name), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, timeout=PROGRAM_PATIENCE
+    )
 
 
 def _port(greeting: str) -> int:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import PROGRAM_PATIENCE
+
 from barnabas.testing import Broker
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "apache-kafka-4.3"
@@ -15,7 +17,7 @@ def adopt(directory: Path) -> Broker:
     log_dir = directory / "kafka-logs"
     shutil.copytree(GOLDEN / "log-dir", log_dir)
     command = [sys.executable, "-m", "barnabas", "adopt", str(log_dir)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROGRAM_PATIENCE)
     assert done.returncode == 0, done.stderr
     assert "codecs: 5 partitions" in done.stdout
     # The offsets are from 2023: their usual week would be over.

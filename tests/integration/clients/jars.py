@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.file_lock import file_lock
 from tests.integration.clients.connect_jars import CONNECT_JARS
+from tests.patience import PROGRAM_PATIENCE
 
 VERSION = "4.3.1"
 _SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
@@ -130,7 +131,7 @@ def _pom(jars: Iterable[str]) -> str:
 
 def compile_driver(jars: Path, classes: Path) -> None:
     command = ["javac", "--release", "17", "-d", str(classes), "-cp", f"{jars}/*", *map(str, _SOURCES)]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=PROGRAM_PATIENCE)
 
 
 def java_command(jars: Path, *more: Path) -> list[str]:

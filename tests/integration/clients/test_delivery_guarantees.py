@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.clients.group_records import fill
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.testing import Broker
 
@@ -26,7 +27,7 @@ both_protocols = pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def _run(broker: Broker, *words: object) -> int:
     command = [sys.executable, "-m", "tests.integration.clients.drivers.worker", broker.bootstrap_servers]
     command += map(str, words)
-    return subprocess.run(command, cwd=_ROOT, timeout=60, check=False).returncode
+    return subprocess.run(command, cwd=_ROOT, timeout=PROGRAM_PATIENCE, check=False).returncode
 
 
 def _processed(output: Path) -> list[bytes]:

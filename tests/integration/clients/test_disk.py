@@ -9,6 +9,7 @@ from tests.integration.clients.jars import java_command
 from tests.integration.clients.messages import CODECS
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, produce
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.testing import Broker
 
@@ -100,7 +101,7 @@ def test_segments_roll_at_their_size(log_dir: Path) -> None:
 
 def _dump(jars: Path, *arguments: str) -> str:
     command = [*java_command(jars), "org.apache.kafka.tools.DumpLogSegments", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROGRAM_PATIENCE)
     assert done.returncode == 0, done.stderr
     # Of every segment but the first it says that its offsets do not follow on -1: of Kafka's own as well.
     expected = re.compile(r"SLF4J.*|Non-consecutive offsets in .*/rolled-0/.*|  -1 is followed by (115|230)")

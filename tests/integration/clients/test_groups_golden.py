@@ -21,6 +21,7 @@ from tests.integration.clients.group_requests import (
 )
 from tests.integration.clients.jars import java_command
 from tests.integration.clients.raw import RawClient
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.testing import Broker
 
@@ -149,6 +150,6 @@ def test_apache_kafkas_dump_tool_decodes_our_records(
 def _dump(jars: Path, segment: Path) -> str:
     command = [*java_command(jars), "org.apache.kafka.tools.DumpLogSegments"]
     command += ["--offsets-decoder", "--files", str(segment)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

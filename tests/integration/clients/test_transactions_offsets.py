@@ -16,6 +16,7 @@ from tests.integration.clients.group_requests import committed_offset, fetch_off
 from tests.integration.clients.messages import Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.transactions import stable_offset, texts, values_of, write
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.testing import Broker
 
@@ -133,7 +134,7 @@ def test_crashes_in_the_loop_lose_and_repeat_nothing(
     words = [kafka_broker.bootstrap_servers, group, kafka_topic, output, protocol]
     command = [sys.executable, "-m", "tests.integration.clients.drivers.transformer", *words]
     for crash, code in (("5:sent", _CRASHED), ("5:offsets", _CRASHED), ("never", 0)):
-        done = subprocess.run([*command, crash], cwd=_ROOT, timeout=60, check=False)
+        done = subprocess.run([*command, crash], cwd=_ROOT, timeout=PROGRAM_PATIENCE, check=False)
         assert done.returncode == code
     received = open_driver("confluent", _COMMITTED).consume(output, len(sent))
     assert sorted(values_of(received)) == sorted(value.decode() for value in sent)

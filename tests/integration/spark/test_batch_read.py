@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.integration.spark.queries import Queries, numbered, produce
 from tests.integration.spark.records import values_of
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, PROGRAM_PATIENCE
 
 from barnabas.testing import Broker
 
@@ -204,7 +204,7 @@ def delete_records(broker: Broker, topic: str, before: int, directory: Path) -> 
         "--offset-json-file",
         str(wanted),
     ]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=PROGRAM_PATIENCE)
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "x"})
     assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=PATIENCE)[0] == before
     consumer.close()

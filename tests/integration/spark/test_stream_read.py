@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 from tests.integration.spark.queries import Collected, Queries, eventually, numbered, produce
 from tests.integration.spark.test_batch_read import delete_records
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, PROGRAM_PATIENCE
 
 from barnabas.client.admin.group_offsets import committed_offsets
 from barnabas.client.cluster import Cluster
@@ -220,7 +220,7 @@ def _described(broker: Broker, topic: str) -> set[tuple[str, int, int, int]]:
         "--describe",
         "--all-groups",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_PATIENCE, check=False)
     rows = [line.split() for line in done.stdout.splitlines()]
     return {
         (row[0], int(row[2]), int(row[3]), int(row[5])) for row in rows if len(row) > 5 and row[1] == topic

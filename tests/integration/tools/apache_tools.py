@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from tests.integration.tools.programs import Ran
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, PROGRAM_PATIENCE
 
 _JAVA_SOURCES: Final = Path(__file__).parent / "java"
 # A short life on a machine with few cores: no second compiler, no parallel collector.
@@ -225,4 +225,4 @@ def _ran(answer: _Answer) -> Ran:
 def _compile(jars: Path, classes: Path) -> None:
     sources = sorted(map(str, _JAVA_SOURCES.glob("*.java")))
     command = ["javac", "--release", "17", "-d", str(classes), "-cp", f"{jars}/*", *sources]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=PROGRAM_PATIENCE)

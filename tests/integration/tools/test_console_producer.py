@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from tests.integration.tools.programs import Ran, run_inside, start
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, PROGRAM_PATIENCE
 
 from barnabas.testing import Broker
 
@@ -75,7 +75,9 @@ def test_bytes_that_are_no_text_pass_unchanged(barnabas_broker: Broker, topic: s
     raw = bytes(each for each in range(256) if each not in (10, 13))
     call = f"main({_arguments(barnabas_broker, topic)!r})"
     script = f"from barnabas.cli.kafka.console_producer import main; raise SystemExit({call})"
-    done = subprocess.run([sys.executable, "-c", script], input=raw + b"\n" + raw, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=raw + b"\n" + raw, check=False, timeout=PROGRAM_PATIENCE
+    )
     assert done.returncode == 0
     assert _values(barnabas_broker, topic, 2) == [raw, raw]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.integration.tools.console_blocks import Command, Section, sections
 from tests.integration.tools.programs import run_inside
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.cli.opening import open_cluster
 from barnabas.client.admin.groups import delete_groups, list_groups
@@ -75,7 +76,7 @@ def _in_shell(text: str) -> str:
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
-        timeout=60,
+        timeout=PROGRAM_PATIENCE,
         check=False,
     )
     return ran.stdout

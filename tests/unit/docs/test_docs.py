@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import click
 import pytest
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.base.config.broker_keys import BROKER_KEYS
 from barnabas.base.config.topic_keys import TOPIC_KEYS
@@ -89,7 +90,7 @@ def test_script_runs_and_prints_what_the_page_says(
     script = tmp_path / "example.py"
     script.write_text(block.text.replace(_ADDRESS, kafka_broker.bootstrap_servers))
     run = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, cwd=tmp_path
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=PROGRAM_PATIENCE, cwd=tmp_path
     )
     assert run.returncode == 0, run.stderr
     if block.output is not None:

@@ -11,6 +11,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
 )
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.spark.planning.option_values import BadOption
 from barnabas.spark.source import row_columns, selected_columns
@@ -68,6 +69,6 @@ def test_a_source_imports_no_more_than_it_needs(module: str, unwanted: set[str])
         "sys.exit(str(found) if found else 0)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PROGRAM_PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
