@@ -35,7 +35,7 @@ from barnabas.handlers.registry import (
     handler_of,
 )
 from barnabas.network.connection import Connection
-from barnabas.network.responses import Parts, Pending
+from barnabas.network.responses import Parts, Pending, size_of
 from barnabas.wire import Reply, encode_response, parse_request
 from barnabas.wire.header import RequestHeader, client_id_of, parse_header, skip_tags
 from barnabas.wire.schemas import request_schema
@@ -179,14 +179,14 @@ class Dispatcher:
             logger.exception(_DEFECT, connection)
             connection.close("internal error", is_fault=True)
 
-    async def _awaited(self, request: Request, work: Coroutine[Any, Any, Reply]) -> bytes:
+    async def _awaited(self, request: Request, work: Coroutine[Any, Any, Reply]) -> Parts:
         return await encode_in_slices(self._context, request, await work)
 
     def _later(
         self,
         connection: Connection,
         request: Request,
-        work: Coroutine[Any, Any, bytes],
+        work: Coroutine[Any, Any, Parts],
         pending: Pending | None = None,
         memory: int = 0,
     ) -> Pending:
@@ -197,8 +197,8 @@ class Dispatcher:
         async def finish() -> None:
             name = api_name(request.api_key)
             try:
-                payload = await self._context.holds.measured(name, work, lambda: details_of(request))
-                answer.complete([_framed(payload)])
+                parts = await self._context.holds.measured(name, work, lambda: details_of(request))
+                answer.complete([_LENGTH.pack(size_of(parts)), *parts])
             except InvalidRequest as error:
                 connection.close(error.message, is_fault=True)
             except Exception:

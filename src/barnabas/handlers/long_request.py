@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from barnabas.base.deferred import Deferred
 from barnabas.handlers.context import Context, Request
 from barnabas.handlers.long_request_table import TABLE, Cut, cut_of
+from barnabas.network.responses import Parts
 from barnabas.network.slices import Slices
 from barnabas.wire import Reply, encode_response, parse_request
 from barnabas.wire.reply_collector import ReplyCollector
@@ -47,7 +48,7 @@ def is_long(api_key: int, size: int) -> bool:
     return entry is not None and size > entry.frame_bytes
 
 
-async def answer_long(context: Context, request: Request, frame: Frame, handler: Any) -> bytes:
+async def answer_long(context: Context, request: Request, frame: Frame, handler: Any) -> Parts:
     """The encoded response; `request` has no body yet."""
     await _prepare(context, request)
     cut = cut_of(request.api_key, request.version)
@@ -75,7 +76,7 @@ def _requests(request: Request, frame: Frame, bodies: list[bytes], total: int) -
 
 async def _answer_parts(
     context: Context, request: Request, parts: Iterator[Request], cut: Cut, handler: Any
-) -> bytes:
+) -> Parts:
     as_reply = TABLE[request.api_key].as_reply
     collector = ReplyCollector(request.api_key, request.version, cut.answer)
     rest = Reply()
@@ -87,7 +88,7 @@ async def _answer_parts(
         if not vars(rest).get("error_code"):
             rest = Reply(**fields)
         await context.slices.pause()
-    return collector.encode(request.correlation_id, rest)
+    return [*collector.encode(request.correlation_id, rest)]
 
 
 async def _joined(parts: Iterator[Request], name: str, slices: Slices) -> Request:
@@ -127,17 +128,17 @@ def long_array_of(request: Request, reply: Reply) -> str | None:
     return None
 
 
-async def encode_in_slices(context: Context, request: Request, reply: Reply) -> bytes:
+async def encode_in_slices(context: Context, request: Request, reply: Reply) -> Parts:
     """Header and body of the response."""
     name = long_array_of(request, reply)
     if name is None:
-        return encode_response(request.api_key, request.version, request.correlation_id, reply)
+        return [encode_response(request.api_key, request.version, request.correlation_id, reply)]
     await _prepare(context, request)
     collector = ReplyCollector(request.api_key, request.version, (name,))
     for element in vars(reply).pop(name):
         collector.add(element)
         await context.slices.pause()
-    return collector.encode(request.correlation_id, reply)
+    return [*collector.encode(request.correlation_id, reply)]
 
 
 async def _prepare(context: Context, request: Request) -> None:

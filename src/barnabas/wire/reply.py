@@ -12,7 +12,8 @@ from typing import NamedTuple
 class EncodedArray(NamedTuple):
     """Stands for an array of a reply whose elements are bytes already."""
 
-    elements: list[bytes]
+    length: int
+    chunks: list[bytes | bytearray]
 
 
 class Reply(SimpleNamespace):

@@ -7,6 +7,7 @@ The parts of a request that was cut inside of an element (a topic with very many
 several elements that differ only in the inner array: they are put together again.
 """
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from barnabas.wire.reply import EncodedArray, Reply
 from barnabas.wire.reply_writer import item_writer
 from barnabas.wire.schema_fields import entity_of
 from barnabas.wire.schemas import encode_by_schema, response_schema
+
+_CHUNK = 64 * 1024
 
 
 class _Array:
@@ -27,11 +30,12 @@ class _Array:
         self._known: frozenset[str] = known
         self._open: Reply | None = None
         self._inner: _Array | None = None
-        self._encoded: list[bytes] = []
+        self._length: int = 0
+        self._chunks: list[bytes | bytearray] = []
 
     def add(self, value: Any) -> None:
         if not self._path:
-            self._encoded.append(self._write(value))
+            self._append(self._write(value))
             return
         inner_name = self._path[0]
         if self._open is None or not _differ_only_in(inner_name, self._open, value):
@@ -44,12 +48,20 @@ class _Array:
 
     def encoded(self) -> EncodedArray:
         self._close()
-        return EncodedArray(self._encoded)
+        return EncodedArray(self._length, self._chunks)
+
+    def _append(self, element: bytes) -> None:
+        self._length += 1
+        last = self._chunks[-1] if self._chunks else None
+        if isinstance(last, bytearray) and len(last) + len(element) <= _CHUNK:
+            last += element
+        else:
+            self._chunks.append(element if len(element) > _CHUNK else bytearray(element))
 
     def _close(self) -> None:
         if self._open is not None and self._inner is not None:
             whole = Reply(**{**vars(self._open), self._path[0]: self._inner.encoded()})
-            self._encoded.append(self._write(whole))
+            self._append(self._write(whole))
         self._open = self._inner = None
 
 
@@ -66,10 +78,14 @@ class ReplyCollector:
     def add(self, element: Any) -> None:
         self._array.add(element)
 
-    def encode(self, correlation_id: int, rest: Reply) -> bytes:
-        """Header and body; `rest` has the other fields."""
-        reply = Reply(**{**vars(rest), self._name: self._array.encoded()})
-        return encode_by_schema(self._api_key, self._version, correlation_id, reply)
+    def encode(self, correlation_id: int, rest: Reply) -> list[bytes | bytearray]:
+        """Header and body in pieces, never joined: an answer may have 50 MB. `rest` has the other fields."""
+        array = self._array.encoded()
+        mark = secrets.token_bytes(16)
+        reply = Reply(**{**vars(rest), self._name: EncodedArray(array.length, [mark])})
+        around = encode_by_schema(self._api_key, self._version, correlation_id, reply)
+        before, _, after = around.partition(mark)
+        return [before, *array.chunks, after]
 
 
 def _differ_only_in(name: str, one: Reply, other: Reply) -> bool:

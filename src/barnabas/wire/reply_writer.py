@@ -121,7 +121,7 @@ def _array(item: Encode, flexible: bool, *, is_nullable: bool) -> Encode:
                 raise TypeError("an array of this response must not be null")
             return null
         if isinstance(values, EncodedArray):
-            return array_length(len(values.elements), flexible) + b"".join(values.elements)
+            return array_length(values.length, flexible) + b"".join(values.chunks)
         parts = [item(value) for value in values]
         return array_length(len(parts), flexible) + b"".join(parts)
 
