@@ -268,6 +268,10 @@ class StorageError(KafkaError):
     code = ErrorCode.kafka_storage_error
 
 
+class StorageBusy(StorageError):
+    """Nothing is wrong with the disk and nothing was stored: the request can be repeated."""
+
+
 class LogDirNotFound(KafkaError):
     code = ErrorCode.log_dir_not_found
 

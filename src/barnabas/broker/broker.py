@@ -9,10 +9,10 @@ checkpoints and the clean-shutdown marker, end the store's session (which unregi
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from uuid import UUID
 
+from barnabas.base.background_threads import BackgroundThreads
 from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.config.keys import ConfigError
@@ -146,9 +146,7 @@ class Broker:
             self._ports[listener.name] = self._server.bind(listener.name, listener.host, listener.port)
 
     def _start_threads(self) -> None:
-        self._executor: ThreadPoolExecutor = ThreadPoolExecutor(
-            self.config.background_threads, thread_name_prefix="background"
-        )
+        self._executor: BackgroundThreads = BackgroundThreads(self.config.background_threads)
         self._store_thread: StoreThread = StoreThread()
         self._unlinker: Unlinker = Unlinker(self._loop, self._executor)
         self._flusher: Flusher = Flusher(self._loop, self._executor, self.holds)

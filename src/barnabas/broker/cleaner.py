@@ -12,10 +12,13 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from barnabas.base.background_threads import threads_of
 from barnabas.base.errors import KafkaError
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
+from barnabas.broker.checkpoint_writer import write_checkpoints
 from barnabas.broker.cleaning_process import Worker, WorkerDied, WorkerProcess, WorkerThread
+from barnabas.broker.cold_scans import ColdScans
 from barnabas.handlers.context import Context
 from barnabas.storage.checkpoints import CheckpointWrite
 from barnabas.storage.cleaning.cleanable import CleanableRange
@@ -53,6 +56,7 @@ class LogCleaner:
         self._idle: list[Worker] = []
         self._idle_since: float = 0.0
         self._uncleanable: dict[TopicPartition, Log] = {}
+        self._cold_scans: ColdScans = ColdScans(context.logs, context.executor)
         self._deaths: dict[TopicPartition, int] = {}
         self._task: asyncio.Task[None] | None = None
         self._threads: ThreadPoolExecutor | None = None
@@ -122,8 +126,7 @@ class LogCleaner:
         if len(self._running) >= self._context.config.log_cleaner_threads:
             return False
         logs = self._context.logs
-        loop = asyncio.get_running_loop()
-        for key in await loop.run_in_executor(self._context.executor, logs.cold_worth_cleaning):
+        for key in await self._cold_scans.find(logs.cold_worth_cleaning):
             try:
                 logs.get(key)
             except KafkaError as error:
@@ -235,7 +238,8 @@ class LogCleaner:
     async def _swap(self, plan: CleaningPlan, cleaned: CleanedSegment) -> None:
         deleted = plan.swap(cleaned)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._context.executor, self._fs.sync_dir, plan.log.directory)
+        threads = threads_of(self._context.executor, plan.log.directory.parent)
+        await loop.run_in_executor(threads, self._fs.sync_dir, plan.log.directory)
         self._on_deleted(deleted)
 
     async def _done(self, plan: CleaningPlan, stats: CleaningStats) -> None:
@@ -294,9 +298,4 @@ class LogCleaner:
             logger.warning("Cannot remove what is left of a compaction in %s: %s", directory, error)
 
     async def _write(self, writes: list[CheckpointWrite]) -> None:
-        loop = asyncio.get_running_loop()
-        for write in writes:
-            try:
-                await loop.run_in_executor(self._context.executor, write.run)
-            except OSError as error:
-                self._context.logs.checkpoints.failed(write, error)
+        await write_checkpoints(writes, self._context.logs.checkpoints, self._context.executor)

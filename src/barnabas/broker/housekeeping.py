@@ -10,7 +10,10 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from barnabas.base.background_threads import threads_of
 from barnabas.base.errors import KafkaError
+from barnabas.broker.checkpoint_writer import write_checkpoints
+from barnabas.broker.cold_scans import ColdScans
 from barnabas.broker.coordinator_host import CoordinatorHost
 from barnabas.broker.periodic import Periodic
 from barnabas.handlers.context import Context
@@ -39,6 +42,7 @@ class Housekeeping:
         self._groups: CoordinatorHost[Any] = groups
         self._transactions: CoordinatorHost[Any] = transactions
         self._periodic: Periodic = Periodic(context.holds)
+        self._cold_scans: ColdScans = ColdScans(context.logs, context.executor)
 
     def start(self) -> None:
         first = self._context.config.log_initial_task_delay_ms / 1000
@@ -68,8 +72,7 @@ class Housekeeping:
 
     async def _apply_retention(self) -> None:
         logs = self._context.logs
-        loop = asyncio.get_running_loop()
-        for key in await loop.run_in_executor(self._context.executor, logs.cold_with_old_segments):
+        for key in await self._cold_scans.find(logs.cold_with_old_segments):
             try:
                 logs.get(key)
             except KafkaError as error:
@@ -89,7 +92,8 @@ class Housekeeping:
             while (check := log.timestamp_check()) is not None and check.segment is not checked:
                 checked = check.segment
                 try:
-                    await loop.run_in_executor(self._context.executor, check.run)
+                    threads = threads_of(self._context.executor, log.directory.parent)
+                    await loop.run_in_executor(threads, check.run)
                 finally:
                     check.abandon()
                 check.apply()
@@ -120,12 +124,7 @@ class Housekeeping:
         await self._write(self._context.logs.checkpoints.high_watermarks())
 
     async def _write(self, writes: Sequence[CheckpointWrite]) -> None:
-        loop = asyncio.get_running_loop()
-        for write in writes:
-            try:
-                await loop.run_in_executor(self._context.executor, write.run)
-            except OSError as error:
-                self._context.logs.checkpoints.failed(write, error)
+        await write_checkpoints(writes, self._context.logs.checkpoints, self._context.executor)
 
 
 async def _in_steps(logs: Sequence[Log], job: Callable[[Log], object]) -> None:

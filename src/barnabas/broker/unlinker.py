@@ -7,6 +7,7 @@ import asyncio
 import logging
 from concurrent.futures import Executor
 
+from barnabas.base.background_threads import threads_of
 from barnabas.storage.deleted_files import DeletedFiles
 
 logger = logging.getLogger("broker")
@@ -27,7 +28,7 @@ class Unlinker:
 
     def _submit(self, deleted: DeletedFiles) -> None:
         if not self._is_stopped:
-            self._executor.submit(_run, deleted)
+            threads_of(self._executor, deleted.log_directory).submit(_run, deleted)
 
     def stop(self) -> None:
         self._is_stopped = True

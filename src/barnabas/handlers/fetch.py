@@ -14,7 +14,9 @@ Deviation: `rack_id` (KIP-392, fetch from the closest replica) is read and not u
 
 import asyncio
 import logging
+from pathlib import Path
 
+from barnabas.base.background_threads import threads_of
 from barnabas.base.errors import (
     ErrorCode,
     KafkaError,
@@ -263,9 +265,18 @@ class Fetch:
         if not ranges:
             return self._encode(results)
         later = Pending()
-        future = asyncio.get_running_loop().run_in_executor(self.context.executor, warm, ranges)
+        loop = asyncio.get_running_loop()
+        by_directory: dict[Path, list[FileRange]] = {}
+        for each in ranges:
+            by_directory.setdefault(Path(str(each.file.path)).parent.parent, []).append(each)
+        future = asyncio.gather(
+            *(
+                loop.run_in_executor(threads_of(self.context.executor, directory), warm, wanted)
+                for directory, wanted in by_directory.items()
+            )
+        )
 
-        def send(done: "asyncio.Future[None]") -> None:
+        def send(done: "asyncio.Future[list[None]]") -> None:
             if not done.cancelled() and done.exception() is not None:
                 # sendfile meets the same disk: it closes the connection with its error.
                 logger.error("Cannot read what a fetch asked for: %s", done.exception())

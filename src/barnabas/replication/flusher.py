@@ -11,6 +11,7 @@ from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from barnabas.base.background_threads import threads_of
 from barnabas.base.errors import KafkaError
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.storage.flush_plan import FlushPlan
@@ -52,7 +53,9 @@ class Flusher:
             self._run(log, plan, callbacks)
 
     def _run(self, log: Log, plan: FlushPlan, callbacks: list[OnFlushed]) -> None:
-        future = self._running[log] = self._loop.run_in_executor(self._executor, plan.run)
+        future = self._running[log] = self._loop.run_in_executor(
+            threads_of(self._executor, log.directory.parent), plan.run
+        )
         future.add_done_callback(
             lambda done: self._holds.run("end of a flush", lambda: self._finish(log, plan, callbacks, done))
         )

@@ -19,6 +19,11 @@ class DeletedFiles:
     directory: Path | None = None
     """A whole partition's directory, if that is what is deleted."""
 
+    @property
+    def log_directory(self) -> Path:
+        """The entry of `log.dirs` that they are in."""
+        return self.paths[0].parent.parent if self.directory is None else self.directory.parent
+
     def run(self) -> None:
         """Unlink everything; what is already gone is fine."""
         for path in self.paths:

@@ -21,7 +21,7 @@ from uuid import UUID
 from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.descriptors import is_shortage
-from barnabas.base.errors import KafkaError, StorageError
+from barnabas.base.errors import KafkaError, StorageBusy, StorageError
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.storage import names
@@ -228,7 +228,8 @@ class Logs:
             return self._adopt(key, self._open(key, cold))
         except (OSError, KafkaError) as error:
             self._open_failed(key, cold, error)
-            raise StorageError(f"{key} could not be opened: {error}") from error
+            kind = StorageBusy if is_shortage(error) else StorageError
+            raise kind(f"{key} could not be opened: {error}") from error
 
     def is_known_empty(self, key: TopicPartition) -> bool:
         """Whether a log has no records, without opening it; False if it is not known."""
@@ -273,7 +274,8 @@ class Logs:
             log = create_log(directory.path / str(key), key, topic_id, config, environment)
         except OSError as error:
             directory.fail(error)
-            raise StorageError(f"creating the log of {key} failed: {error}") from error
+            kind = StorageBusy if is_shortage(error) else StorageError
+            raise kind(f"creating the log of {key} failed: {error}") from error
         self._table.opened[key] = log
         self._table.roots[key] = directory
         return log
@@ -328,17 +330,18 @@ class Logs:
 
     # ---- upkeep
 
-    def cold_with_old_segments(self) -> list[TopicPartition]:
+    def cold_with_old_segments(self, directory: LogDirectory) -> list[TopicPartition]:
         """Logs that were never opened and have something to delete. Reads files only: for a thread."""
-        return self._find_cold(ColdLog.has_old_segments)
+        return self._find_cold(directory, ColdLog.has_old_segments)
 
-    def cold_worth_cleaning(self) -> list[TopicPartition]:
+    def cold_worth_cleaning(self, directory: LogDirectory) -> list[TopicPartition]:
         """The same for those with something to compact."""
-        return self._find_cold(ColdLog.is_worth_cleaning)
+        return self._find_cold(directory, ColdLog.is_worth_cleaning)
 
-    def _find_cold(self, applies: ColdQuestion) -> list[TopicPartition]:
+    def _find_cold(self, directory: LogDirectory, applies: ColdQuestion) -> list[TopicPartition]:
         now_ms = self._environment.clock.now_ms()
-        return find_cold(self._table.cold, self._environment.fs, self._config_for, now_ms, applies)
+        found = {key: cold for key, cold in list(self._table.cold.items()) if cold.root is directory}
+        return find_cold(found, self._environment.fs, self._config_for, now_ms, applies)
 
     def describe(self) -> list[DirectoryDescription]:
         """Sizes and free space per directory; reads the sizes of the files of unopened logs."""

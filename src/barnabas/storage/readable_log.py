@@ -12,7 +12,7 @@ from uuid import UUID
 
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.descriptors import is_shortage
-from barnabas.base.errors import OffsetOutOfRange, StorageError
+from barnabas.base.errors import OffsetOutOfRange, StorageBusy, StorageError
 from barnabas.base.ids import TopicPartition
 from barnabas.base.steps import at_once
 from barnabas.records.validation_policy import ValidationPolicy
@@ -209,10 +209,10 @@ class ReadableLog:
         refused until the next start, whatever the reason.
         """
         _logger.error("%s %s failed: %s", action, self.directory, error)
-        is_failed_disk = not is_shortage(error)
-        if is_failed_disk or is_half_done:
-            self.take_offline()
-        if is_failed_disk:
+        if is_shortage(error) and not is_half_done:
+            return StorageBusy(f"{action} {self.topic_partition} failed: {error}")
+        self.take_offline()
+        if not is_shortage(error):
             self._environment.on_failure(error)
         return StorageError(f"{action} {self.topic_partition} failed: {error}")
 

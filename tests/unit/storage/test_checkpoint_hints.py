@@ -196,7 +196,7 @@ def test_retention_looks_into_unopened_logs_that_have_no_entry() -> None:
         host.fs.unlink(A / name)
     logs = host.start()
     host.clock.advance(5000)
-    assert logs.cold_with_old_segments() == [TP]
+    assert logs.cold_with_old_segments(logs.directories[0]) == [TP]
     log = reopened(logs)
     log.maybe_update_high_watermark(log.log_end_offset)
     assert log.delete_old_segments() == 3

@@ -296,9 +296,9 @@ def test_unopened_logs_with_old_segments_are_found_by_their_files() -> None:
         log.maybe_update_high_watermark(log.log_end_offset)
     logs.clean_shutdown()
     logs = host.start()
-    assert logs.cold_with_old_segments() == []
+    assert logs.cold_with_old_segments(logs.directories[0]) == []
     host.clock.advance(5000)
-    assert logs.cold_with_old_segments() == [TopicPartition("t", 1)]
+    assert logs.cold_with_old_segments(logs.directories[0]) == [TopicPartition("t", 1)]
     assert logs.opened() == []
     log_with_old = logs.get(TopicPartition("t", 1))
     assert log_with_old is not None

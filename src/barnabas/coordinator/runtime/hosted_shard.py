@@ -26,6 +26,7 @@ from barnabas.base.errors import (
     NotLeaderOrFollower,
     RecordListTooLarge,
     RequestTimedOut,
+    StorageBusy,
     StorageError,
     UnknownServerError,
     UnknownTopicOrPartition,
@@ -240,7 +241,7 @@ class HostedShard(Generic[S]):
         return answer
 
     def _failed_to_write(self, outcome: Outcome[T], error: KafkaError) -> Deferred[T]:
-        if isinstance(error, StorageError):
+        if isinstance(error, StorageError) and not isinstance(error, StorageBusy):
             self.close(NotCoordinator(error.message))
         return self._not_written(outcome, _as_coordinator(error))
 
@@ -303,7 +304,7 @@ def _pass_on(told: Deferred[T], answer: Deferred[T]) -> None:
 
 def _as_coordinator(error: KafkaError) -> KafkaError:
     """A partition's error as members of a group understand it."""
-    if isinstance(error, (NotEnoughReplicas, RequestTimedOut, UnknownTopicOrPartition)):
+    if isinstance(error, (NotEnoughReplicas, RequestTimedOut, StorageBusy, UnknownTopicOrPartition)):
         return CoordinatorNotAvailable(error.message)
     if isinstance(error, (NotLeaderOrFollower, StorageError)):
         return NotCoordinator(error.message)

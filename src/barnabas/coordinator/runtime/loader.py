@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
+from barnabas.base.background_threads import threads_of
 from barnabas.base.clock import Clock
 from barnabas.base.errors import KafkaError, NotCoordinator
 from barnabas.base.loop_holds import LoopHolds
@@ -70,8 +71,9 @@ class Loader:
         started = time.monotonic()
         loop = asyncio.get_running_loop()
         loading = Loading(partition.log, self._buffer_size, self._clock, self._make_survivors())
+        threads = threads_of(self._executor, partition.log.directory.parent)
         while hosted.state is ShardState.LOADING and (piece := loading.next_slice()) is not None:
-            await loop.run_in_executor(self._executor, loading.consume, piece)
+            await loop.run_in_executor(threads, loading.consume, piece)
         for _ in loading.finish(hosted.shard):
             await asyncio.sleep(0)
             if hosted.state is not ShardState.LOADING:

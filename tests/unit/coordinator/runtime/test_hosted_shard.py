@@ -14,6 +14,7 @@ from barnabas.base.errors import (
     NotCoordinator,
     NotEnoughReplicas,
     NotLeaderOrFollower,
+    StorageBusy,
     StorageError,
     UnknownServerError,
 )
@@ -340,6 +341,13 @@ def test_shard_is_no_coordinator_when_its_disk_has_failed(house: House) -> None:
     assert isinstance(house.hosted.read(lambda shard: shard.total).error, NotCoordinator)
     assert house.shard.events == ["loaded", "unloaded: not_coordinator"]
     assert (house.bell.ring, house.broken) == (None, 0)
+
+
+def test_shard_works_on_when_its_storage_was_only_busy(house: House) -> None:
+    house.log.refusal = StorageBusy("no file descriptor is left")
+    assert isinstance(house.add(1).error, CoordinatorNotAvailable)
+    house.log.refusal = None
+    assert house.add(1).error is None
 
 
 def test_records_that_a_disk_has_lost_after_the_append_close_the_shard(house: House) -> None:
