@@ -1,11 +1,16 @@
 """The operating system's files, of which those below a directory hang until they are released."""
 
+import errno
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from barnabas.base.filesystem import Buffer, FileSystem, LogFile, StrPath
+
+_LONGEST_HANG = 20.0
+"""Seconds; a test that waits for what cannot happen fails instead of hanging itself."""
 
 
 class BlockingFile(LogFile):
@@ -36,6 +41,8 @@ class BlockingFileSystem(FileSystem):
         self._open: threading.Event = threading.Event()
         self.devices: dict[Path, int] = {}
         """Directories that pose as mount points."""
+        self.failing: Path | None = None
+        """What is written below this directory fails."""
         self.blocked: list[str] = []
         """What waits at the gate, by thread."""
 
@@ -54,8 +61,10 @@ class BlockingFileSystem(FileSystem):
         if hanging is not None and kind in hanging[1] and Path(path).is_relative_to(hanging[0]):
             name = threading.current_thread().name
             self.blocked.append(name)
-            self._open.wait()
+            self._open.wait(_LONGEST_HANG)
             self.blocked.remove(name)
+        if self.failing is not None and Path(path).is_relative_to(self.failing):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), os.fspath(path))
 
     def open(self, path: StrPath, *, create: bool = False, read_only: bool = False) -> LogFile:
         if create:

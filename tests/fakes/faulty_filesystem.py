@@ -284,6 +284,9 @@ class FaultyFileSystem(FileSystem):
     def disk_usage(self, path: StrPath) -> DiskUsage:
         return DiskUsage(1 << 40, 1 << 39)
 
+    def device(self, path: StrPath) -> int:
+        return 0
+
     def lock(self, path: StrPath) -> DirectoryLock | None:
         name = os.fspath(path)
         if name in self._locks:

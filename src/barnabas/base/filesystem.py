@@ -223,6 +223,15 @@ class FileSystem:
         stat = os.statvfs(path)
         return DiskUsage(stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize)
 
+    def device(self, path: StrPath) -> int:
+        """The device that a directory is on; of one that does not exist yet, that of its parent."""
+        name = os.path.abspath(path)
+        while True:
+            try:
+                return os.stat(name).st_dev
+            except FileNotFoundError:
+                name = os.path.dirname(name)
+
     def lock(self, path: StrPath) -> DirectoryLock | None:
         """Lock the file at `path`, creating it; None when another broker holds it.
 

@@ -189,6 +189,7 @@ class Broker:
         await self._loop.run_in_executor(self._executor, self._logs.open_all)
         found = directories_to_remember(self._logs.directories, known)
         await run(write_log_directories, self._store, broker_id, found)
+        self._logs.workers.start(self._loop.call_soon_threadsafe)
 
     def _build_handlers(self) -> None:
         self._partitions: Partitions = Partitions(
@@ -363,6 +364,7 @@ class Broker:
 
     async def _stop_logs(self, clean: bool) -> None:
         self._unlinker.stop()
+        await self._loop.run_in_executor(self._executor, self._logs.workers.stop)
         if clean:
             await self._loop.run_in_executor(self._executor, self._logs.clean_shutdown)
         else:

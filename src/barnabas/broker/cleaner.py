@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from barnabas.base.background_threads import threads_of
-from barnabas.base.errors import KafkaError
+from barnabas.base.errors import KafkaError, StorageBusy
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.broker.checkpoint_writer import write_checkpoints
@@ -266,6 +266,9 @@ class LogCleaner:
         if isinstance(error, CleaningAborted) or not plan.is_valid:
             logger.info("The compaction of %s was ended, as the log changed or the broker stops", key)
             self._remove_leftovers(plan)
+        elif isinstance(error, StorageBusy):
+            # A swap that was begun is finished when the directory responds: its files are left alone.
+            logger.warning("The compaction of %s is put off: %s", key, error.message)
         elif isinstance(error, OSError):
             self._disk_failed(plan, error)
         elif isinstance(error, WorkerDied):

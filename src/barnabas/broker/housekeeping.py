@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from barnabas.base.background_threads import threads_of
-from barnabas.base.errors import KafkaError
+from barnabas.base.errors import KafkaError, StorageBusy
 from barnabas.broker.checkpoint_writer import write_checkpoints
 from barnabas.broker.cold_scans import ColdScans
 from barnabas.broker.coordinator_host import CoordinatorHost
@@ -135,6 +135,8 @@ async def _in_steps(logs: Sequence[Log], job: Callable[[Log], object]) -> None:
         if not log.is_closed and not log.is_offline:
             try:
                 job(log)
+            except StorageBusy:
+                continue  # the next round does it
             except KafkaError as error:
                 logger.error("%s: %s", log.topic_partition, error.message)
 

@@ -10,7 +10,7 @@ from barnabas.handlers.leader_hints import endpoints_for
 from barnabas.network.connection import Peer
 from barnabas.network.responses import Pending
 from barnabas.replication.partition import Partition
-from barnabas.storage.append_info import AppendInfo
+from barnabas.storage.append_info import AppendInfo, LateAppend
 from barnabas.wire.header import RequestHeader
 from barnabas.wire.produce import (
     FIRST_WITH_LEADER_HINTS,
@@ -58,32 +58,38 @@ class Acknowledgement:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(timeout_ms / 1000, self._on_timeout)
         for partition, info in self._waiting:
-            partition.when_acknowledged(info, _Waiting(self, partition))
+            partition.when_acknowledged(info, _Waiting(self, partition, info))
         return self._pending
 
-    def on_partition(self, partition: Partition, error: KafkaError | None) -> None:
+    def on_partition(self, partition: Partition, info: AppendInfo, error: KafkaError | None) -> None:
         if self._left.pop(partition.topic_partition, None) is None:
             return
+        number = partition.topic_partition.partition
         if error is not None:
-            self._replace(partition, error.code)
+            self._has_failed = True
+            self._replace(partition, PartitionResult(number, error.code))
+        elif isinstance(info, LateAppend):
+            offsets = info.base_offset, info.log_append_time, info.log_start_offset
+            self._replace(partition, PartitionResult(number, 0, *offsets))
         if not self._left:
             self._finish()
 
     def _on_timeout(self) -> None:
         for partition in list(self._left.values()):
-            self._replace(partition, ErrorCode.request_timed_out)
+            self._has_failed = True
+            number = partition.topic_partition.partition
+            self._replace(partition, PartitionResult(number, ErrorCode.request_timed_out))
         self._left.clear()
         self._finish()
 
-    def _replace(self, partition: Partition, code: ErrorCode) -> None:
-        self._has_failed = True
+    def _replace(self, partition: Partition, replacement: PartitionResult) -> None:
         name, number = partition.topic_partition
         for topic in self._results:
             if topic.name != name and topic.topic_id != partition.topic_id:
                 continue
             for index, result in enumerate(topic.partitions):
                 if result.partition == number:
-                    topic.partitions[index] = PartitionResult(number, code)
+                    topic.partitions[index] = replacement
 
     def _finish(self) -> None:
         self._stop_timer()
@@ -103,11 +109,12 @@ class Acknowledgement:
 class _Waiting:
     """One partition's part of an acknowledgement."""
 
-    __slots__ = ("_acknowledgement", "_partition")
+    __slots__ = ("_acknowledgement", "_info", "_partition")
 
-    def __init__(self, acknowledgement: Acknowledgement, partition: Partition) -> None:
+    def __init__(self, acknowledgement: Acknowledgement, partition: Partition, info: AppendInfo) -> None:
         self._acknowledgement: Acknowledgement = acknowledgement
         self._partition: Partition = partition
+        self._info: AppendInfo = info
 
     def __call__(self, error: KafkaError | None) -> None:
-        self._acknowledgement.on_partition(self._partition, error)
+        self._acknowledgement.on_partition(self._partition, self._info, error)

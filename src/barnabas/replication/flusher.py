@@ -10,10 +10,12 @@ import logging
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import partial
 
 from barnabas.base.background_threads import threads_of
 from barnabas.base.errors import KafkaError
 from barnabas.base.loop_holds import LoopHolds
+from barnabas.storage.directory_worker import DirectoryStalled
 from barnabas.storage.flush_plan import FlushPlan
 from barnabas.storage.log import Log
 
@@ -40,17 +42,28 @@ class Flusher:
         """Sync what policy asks for: sealed segments, or everything. Nobody waits for it."""
         if log in self._running or log in self._waiting:
             return
-        plan = log.due_flush_plan()
+        try:
+            plan = log.due_flush_plan()
+        except DirectoryStalled:
+            return  # it is due again when the directory responds
         if plan is not None:
             self._run(log, plan, [])
 
     def _start_waiting(self, log: Log) -> None:
+        try:
+            plan = log.flush_plan()
+        except DirectoryStalled as stalled:
+            stalled.worker.when_free(partial(self._try_again, log))
+            return
         callbacks = self._waiting.pop(log)
-        plan = log.flush_plan()
         if plan is None:
             _tell(callbacks, None)
         else:
             self._run(log, plan, callbacks)
+
+    def _try_again(self, log: Log) -> None:
+        if log in self._waiting and log not in self._running:
+            self._start_waiting(log)
 
     def _run(self, log: Log, plan: FlushPlan, callbacks: list[OnFlushed]) -> None:
         future = self._running[log] = self._loop.run_in_executor(

@@ -19,13 +19,15 @@ from barnabas.base.errors import (
     NotEnoughReplicas,
     NotLeaderOrFollower,
     UnknownLeaderEpoch,
+    UnknownServerError,
 )
 from barnabas.base.ids import TopicPartition
 from barnabas.metadata.image import PartitionImage
 from barnabas.records.deep_validation import DeepValidation
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.hosted_logs import HostedLogs
-from barnabas.storage.append_info import AppendInfo, AppendOrigin
+from barnabas.storage.append_info import AppendInfo, AppendOrigin, LateAppend
+from barnabas.storage.directory_worker import DirectoryStalled, Job
 from barnabas.storage.log import Log
 from barnabas.storage.log_slice import LogSlice
 
@@ -180,29 +182,58 @@ class Partition:
                 f"{self.topic_partition} has {len(self.isr)} replicas in sync, "
                 f"min.insync.replicas asks for {log.config.min_insync_replicas}"
             )
-        info = log.append_as_leader(
-            records,
-            self.leader_epoch,
-            origin=origin,
-            allow_zstd=allow_zstd,
-            transaction_version=transaction_version,
-            may_defer=may_defer,
-            prepared=prepared,
-        )
-        if info.duplicate:
-            return info
+        try:
+            info = log.append_as_leader(
+                records,
+                self.leader_epoch,
+                origin=origin,
+                allow_zstd=allow_zstd,
+                transaction_version=transaction_version,
+                may_defer=may_defer,
+                prepared=prepared,
+            )
+        except DirectoryStalled as stalled:
+            if stalled.job is None:
+                raise
+            return self._append_late(log, stalled.job, len(records))
+        if not info.duplicate:
+            self._appended(log, info, len(records))
+        return info
+
+    def _appended(self, log: Log, info: AppendInfo, size: int) -> None:
         if _must_flush(log):
-            self._unflushed_size += len(records)
+            self._unflushed_size += size
             self._flusher.request(log, self._on_flushed)
-            return info
+            return
         if info.rolled:
             self._flusher.request_due(log)
         self._move_high_watermark(log, log.log_end_offset)
         if self.watchers:
-            self._tell(self.watchers, len(records))
+            self._tell(self.watchers, size)
         if self.stable_watchers:
-            self._tell_stable_watchers(log, info.base_offset, len(records))
-        return info
+            self._tell_stable_watchers(log, info.base_offset, size)
+
+    def _append_late(self, log: Log, job: Job[AppendInfo], size: int) -> LateAppend:
+        """The log's directory does not respond: it appends later, and whoever waits is told then."""
+        late = LateAppend()
+
+        def on_done() -> None:
+            try:
+                info = job.result()
+            except Exception as error:  # noqa: BLE001  whoever waits gets it
+                late.fail(error if isinstance(error, KafkaError) else UnknownServerError(str(error)))
+            else:
+                late.complete(info)
+                if not info.duplicate:
+                    self._appended(log, info, size)
+            for callback in late.callbacks:
+                if late.error is not None or not self.must_wait(late):
+                    callback(late.error)
+                else:
+                    self.when_acknowledged(late, callback)
+
+        job.when_done(on_done)
+        return late
 
     def must_wait(self, info: AppendInfo) -> bool:
         """True while the producer of `info` may not be told yet."""
@@ -210,6 +241,9 @@ class Partition:
 
     def when_acknowledged(self, info: AppendInfo, callback: Callable[[KafkaError | None], None]) -> None:
         """Call back once every in-sync replica has `info` (and the disk, where the topic asks for it)."""
+        if isinstance(info, LateAppend) and not info.is_done:
+            info.callbacks.append(callback)
+            return
         self._acks_waiting.append((info.last_offset, callback))
 
     def _on_flushed(self, error: KafkaError | None) -> None:
@@ -288,7 +322,10 @@ class Partition:
             up_to = log.log_end_offset
         else:
             up_to = stable if isolation_level == READ_COMMITTED else high_watermark
-        records = log.read(offset, max_bytes, up_to=up_to, min_one_batch=min_one_batch)
+        try:
+            records = log.read(offset, max_bytes, up_to=up_to, min_one_batch=min_one_batch)
+        except DirectoryStalled:
+            records = None  # readers wait, as if nothing new had come
         return ReadResult(high_watermark, stable, log.log_start_offset, records)
 
     def aborted_in(self, records: LogSlice) -> list[tuple[int, int]]:

@@ -1,7 +1,10 @@
 """Values that go in and out of an append."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum
+
+from barnabas.base.errors import KafkaError
 
 
 class AppendOrigin(Enum):
@@ -28,3 +31,26 @@ class AppendInfo:
     duplicate: bool = False
     leader_epoch_changed: bool = False
     rolled: bool = False
+
+
+@dataclass(slots=True)
+class LateAppend(AppendInfo):
+    """An append that a log directory carries out when it responds again; its offsets are not known before."""
+
+    base_offset: int = -1
+    last_offset: int = 2**63 - 1
+    log_append_time: int = -1
+    log_start_offset: int = -1
+    is_done: bool = False
+    error: KafkaError | None = None
+    callbacks: list[Callable[[KafkaError | None], None]] = field(default_factory=list)
+    """Who waits for its acknowledgement."""
+
+    def complete(self, info: AppendInfo) -> None:
+        self.is_done = True
+        self.base_offset, self.last_offset = info.base_offset, info.last_offset
+        self.log_append_time, self.log_start_offset = info.log_append_time, info.log_start_offset
+        self.max_timestamp, self.duplicate, self.rolled = info.max_timestamp, info.duplicate, info.rolled
+
+    def fail(self, error: KafkaError) -> None:
+        self.is_done, self.error = True, error

@@ -7,6 +7,7 @@ from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.storage.deleted_files import DeletedSink, unlink_now
+from barnabas.storage.directory_worker import DirectoryWorker
 from barnabas.storage.open_files import OpenFiles
 from barnabas.storage.open_segments import OpenSegments
 from barnabas.storage.producer_state import DEFAULT_EXPIRATION_MS
@@ -30,6 +31,8 @@ class LogEnvironment:
     clock: Clock = field(default_factory=SystemClock)
     open_segments: OpenSegments = field(default_factory=OpenSegments)
     open_files: OpenFiles = field(default_factory=OpenFiles)
+    worker: DirectoryWorker | None = None
+    """The thread that the event loop uses the directory through, where there are others to serve."""
     producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
     on_failure: Callable[[OSError], None] = _ignore_failure
     """The disk failed under a log: its directory goes offline."""

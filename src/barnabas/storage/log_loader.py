@@ -28,6 +28,7 @@ from barnabas.storage import names
 from barnabas.storage.batch_scan import iter_file_headers
 from barnabas.storage.checkpoints import MalformedCheckpoint
 from barnabas.storage.environment import LogEnvironment
+from barnabas.storage.guarded_log import GuardedLog
 from barnabas.storage.index_errors import CorruptIndex
 from barnabas.storage.leader_epochs import LeaderEpochs
 from barnabas.storage.leftovers import clear_leftovers, offset_in
@@ -67,7 +68,11 @@ def open_log(
             raise ValueError(f"{directory} is no directory of a partition")
         topic_partition = parsed.topic_partition
     loader = LogLoader(directory, config, environment, clean, recovery_point, log_start_offset, index_sums)
-    return Log(directory, topic_partition, config, environment, loader.load())
+    return _kind_of(environment)(directory, topic_partition, config, environment, loader.load())
+
+
+def _kind_of(environment: LogEnvironment) -> type[Log]:
+    return Log if environment.worker is None else GuardedLog
 
 
 def create_log(
@@ -105,7 +110,7 @@ def create_log(
         recovery_point=0,
         is_durable=False,
     )
-    return Log(directory, topic_partition, config, environment, parts)
+    return _kind_of(environment)(directory, topic_partition, config, environment, parts)
 
 
 @dataclass(slots=True)

@@ -13,8 +13,9 @@ not be recovered, or not be closed, gets no marker: the next start recovers it a
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -29,6 +30,8 @@ from barnabas.storage.cold_log import ColdLog, ColdQuestion, find_cold
 from barnabas.storage.deleted_files import DeletedFiles, DeletedSink, unlink_now
 from barnabas.storage.directory_description import DirectoryDescription as DirectoryDescription
 from barnabas.storage.directory_description import describe_directory
+from barnabas.storage.directory_worker import DirectoryStalled
+from barnabas.storage.directory_workers import DirectoryWorkers
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.found_logs import FoundLogs, find_logs, set_aside_duplicates
 from barnabas.storage.log import Log
@@ -81,6 +84,9 @@ class Logs:
             LogDirectory(path, self._environment.fs, self._environment.clock) for path in paths
         ]
         self._table: LogTable = LogTable()
+        self.workers: DirectoryWorkers = DirectoryWorkers(paths, self._environment.fs)
+        self._being_created: set[TopicPartition] = set()
+        """Logs that a directory which does not respond will create."""
         self.checkpoints: LogCheckpoints = LogCheckpoints(self.directories, self._table)
         self._environments: dict[Path, LogEnvironment] = {}
 
@@ -179,6 +185,7 @@ class Logs:
         if environment is None:
             environment = self._environments[directory.path] = replace(
                 self._environment,
+                worker=self.workers.get(directory.path),
                 on_failure=directory.fail,
                 on_truncated=lambda: self.checkpoints.write_recovery_points(directory),
                 on_cut=directory.cleaner_offsets.cap,
@@ -225,7 +232,9 @@ class Logs:
         if not cold.root.is_online:
             raise StorageError(f"the log directory of {key} is offline")
         try:
-            return self._adopt(key, self._open(key, cold))
+            return self.workers.run(cold.root.path, lambda: self._adopt(key, self._open(key, cold)))
+        except DirectoryStalled:
+            raise
         except (OSError, KafkaError) as error:
             self._open_failed(key, cold, error)
             kind = StorageBusy if is_shortage(error) else StorageError
@@ -266,8 +275,16 @@ class Logs:
             if topic_id is not None:
                 existing.assign_topic_id(topic_id)
             return existing
+        if key in self._being_created:
+            raise StorageBusy(f"the log of {key} is being created")
         directory = self._least_loaded()
-        config = config or self._config_for(key.topic)
+        self._being_created.add(key)
+        chosen = config or self._config_for(key.topic)
+        return self.workers.run(directory.path, lambda: self._create(key, topic_id, chosen, directory))
+
+    def _create(
+        self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, directory: LogDirectory
+    ) -> Log:
         environment = self._environment_of(directory)
         try:
             self.checkpoints.forget(directory, key)
@@ -276,6 +293,8 @@ class Logs:
             directory.fail(error)
             kind = StorageBusy if is_shortage(error) else StorageError
             raise kind(f"creating the log of {key} failed: {error}") from error
+        finally:
+            self._being_created.discard(key)
         self._table.opened[key] = log
         self._table.roots[key] = directory
         return log
@@ -284,7 +303,8 @@ class Logs:
         online = [directory for directory in self.directories if directory.is_online]
         if not online:
             raise StorageError("all log directories are offline")
-        return self._table.least_loaded(online)
+        responding = [each for each in online if not self.workers.is_stalled(each.path)]
+        return self._table.least_loaded(responding or online)
 
     def delete(self, key: TopicPartition) -> bool:
         """Remove a log; its files go to the sink for deleted files. False if there is none."""
@@ -297,10 +317,14 @@ class Logs:
         if log is not None and not log.is_offline:
             log.delete()
         elif unopened is not None and unopened.root.is_online:
-            doomed = unopened.root.path / names.doomed_directory(key)
-            self._rename(unopened.root, unopened.directory, doomed, f"deleting {key}")
-            self._unlink_directory(doomed, self._settings.delete_delay_ms)
+            with suppress(DirectoryStalled):  # then it is done when the directory responds again
+                self.workers.submit(unopened.root.path, partial(self._delete_unopened, key, unopened))
         return root is not None
+
+    def _delete_unopened(self, key: TopicPartition, unopened: ColdLog) -> None:
+        doomed = unopened.root.path / names.doomed_directory(key)
+        self._rename(unopened.root, unopened.directory, doomed, f"deleting {key}")
+        self._unlink_directory(doomed, self._settings.delete_delay_ms)
 
     def set_aside_log(self, key: TopicPartition) -> None:
         """Keep the files of a log that must not be used under another name; a log can be created anew."""

@@ -1,0 +1,48 @@
+"""The workers of a broker's log directories: one each if they are on several devices, otherwise none.
+
+On a single device, a disk that hangs holds up every partition anyway, and writes stay plain calls.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from barnabas.base.filesystem import FileSystem
+from barnabas.storage.directory_worker import DirectoryWorker, Notify
+
+T = TypeVar("T")
+
+
+class DirectoryWorkers:
+    def __init__(self, paths: Sequence[Path], fs: FileSystem) -> None:
+        several = len({fs.device(path) for path in paths}) > 1
+        self._workers: dict[Path, DirectoryWorker] = {
+            path: DirectoryWorker(path) for path in (paths if several else ())
+        }
+
+    def get(self, path: Path) -> DirectoryWorker | None:
+        return self._workers.get(path)
+
+    def start(self, notify: Notify) -> None:
+        """From now on the calling thread, an event loop's, waits for no directory that hangs."""
+        for worker in self._workers.values():
+            worker.start(notify)
+
+    def stop(self) -> None:
+        """Carry out what is queued; for a thread."""
+        for worker in self._workers.values():
+            worker.stop()
+
+    def run(self, path: Path, action: Callable[[], T]) -> T:
+        """Carry out an operation in a directory; raises `DirectoryStalled` if it does not respond."""
+        worker = self._workers.get(path)
+        return action() if worker is None else worker.run(action)
+
+    def submit(self, path: Path, action: Callable[[], T]) -> T:
+        """The same, for what must be carried out: it is queued if the directory does not respond."""
+        worker = self._workers.get(path)
+        return action() if worker is None else worker.submit(action)
+
+    def is_stalled(self, path: Path) -> bool:
+        worker = self._workers.get(path)
+        return worker is not None and worker.is_stalled
