@@ -208,6 +208,10 @@ class FaultyFileSystem(FileSystem):
         if sync:
             file.sync()
 
+    @property
+    def can_sync_everything(self) -> bool:
+        return False
+
     def sync_file(self, path: StrPath) -> None:
         self.before_sync(path)
         self._file(path).sync()

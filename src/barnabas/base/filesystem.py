@@ -10,6 +10,7 @@ Crash promise: a write is durable after `sync` of its file, a name after `sync_d
 Tests put a file system in its place that fails a write or loses what was not synced.
 """
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -28,6 +29,10 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 _MAX_BUFFERS = 1024
 """IOV_MAX of Linux and macOS."""
+
+
+_syncfs: Callable[[int], int] | None = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+"""Of Linux only."""
 
 
 class LogFile:
@@ -122,6 +127,9 @@ class FileSystem:
     on_shortage: Callable[[], int] | None = None
     """Closes idle files and returns how many; called from any thread when no descriptor is left."""
 
+    defers_syncs: bool = False
+    """Files and names are not synced one by one, as `sync_everything` follows."""
+
     def _with_room(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call what needs a descriptor; a second time if there was none and some could be freed."""
         try:
@@ -148,7 +156,7 @@ class FileSystem:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(fd, rest) :]
-            if sync:
+            if sync and not self.defers_syncs:
                 os.fsync(fd)
         finally:
             os.close(fd)
@@ -162,7 +170,24 @@ class FileSystem:
         if sync:
             self.sync_dir(os.path.dirname(name) or ".")
 
+    @property
+    def can_sync_everything(self) -> bool:
+        return _syncfs is not None
+
+    def sync_everything(self, path: StrPath) -> None:
+        """Make the whole file system durable that `path` is on (syncfs of Linux)."""
+        assert _syncfs is not None
+        fd = self._with_room(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if _syncfs(fd) != 0:
+                error = ctypes.get_errno()
+                raise OSError(error, os.strerror(error), os.fspath(path))
+        finally:
+            os.close(fd)
+
     def sync_file(self, path: StrPath) -> None:
+        if self.defers_syncs:
+            return
         fd = self._with_room(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(fd)

@@ -63,7 +63,7 @@ class FlushPlan:
         raise StorageError(f"flushing {self.directory}: {error}") from error
 
     def _sync(self) -> None:
-        for file in self.log_files:
+        for file in () if self.fs.defers_syncs else self.log_files:
             file.sync()
         for path in self.closed_files:
             self.fs.sync_file(path)

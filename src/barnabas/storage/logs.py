@@ -26,6 +26,7 @@ from barnabas.base.errors import KafkaError, StorageBusy, StorageError
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.storage import names
+from barnabas.storage.closing import close_logs
 from barnabas.storage.cold_log import ColdLog, ColdQuestion, find_cold
 from barnabas.storage.deleted_files import DeletedFiles, DeletedSink, unlink_now
 from barnabas.storage.directory_description import DirectoryDescription as DirectoryDescription
@@ -383,11 +384,8 @@ class Logs:
     def clean_shutdown(self, broker_epoch: int = 0) -> None:
         """Close all logs, write the checkpoints, leave the marker in every directory that came through."""
         unclean = {cold.root.path for cold in self._table.failed.values() if cold.needs_recovery}
-        with ThreadPoolExecutor(max(1, self._settings.recovery_threads), "closing") as pool:
-            for log, error in zip(self.opened(), pool.map(_try_close, self.opened()), strict=True):
-                if error is not None:
-                    _logger.error("%s was not closed cleanly: %s", log.directory, error)
-                    unclean.add(log.directory.parent)
+        fs, threads = self._environment.fs, self._settings.recovery_threads
+        unclean |= close_logs(self.opened(), self.directories, fs, threads)
         unclean |= self.checkpoints.write_all()
         for directory in self.directories:
             if directory.path in unclean:
@@ -414,13 +412,3 @@ class Logs:
         self._table.cold.clear()
         for directory in self.directories:
             directory.release()
-
-
-def _try_close(log: Log) -> Exception | None:
-    if log.is_offline and not log.is_closed:
-        return StorageError(f"{log.topic_partition} is offline")
-    try:
-        log.close(clean=True)
-    except (OSError, KafkaError) as error:
-        return error
-    return None
