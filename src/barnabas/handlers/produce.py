@@ -242,8 +242,8 @@ def _unpack_and_append(
         for (topic, index), validation in zip(places, validations, strict=True):
             number = request.topics[topic].partitions[index].partition
             refusal = await _validate(context, validation)
-            if connection.is_closed:
-                return
+            if connection.is_closed and request.acks:
+                return  # the client will send it again; with acks=0 it does not
             # Looked up again: what was hosted may be gone, and its log with it.
             hosted = _find_hosted(context, header.version, request)[topic]
             if refusal is None:

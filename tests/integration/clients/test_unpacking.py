@@ -1,6 +1,7 @@
 """Batches that have to be unpacked: bounded in size, away from the event loop, and still in order."""
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.integration.clients.transaction_requests import (
     wait_for_transaction_coordinator,
     wait_for_values,
 )
+from tests.patience import PATIENCE
 
 from barnabas.records.batch import MAGIC_V2, TIMESTAMP_TYPE_MASK, BatchHeader, iter_headers, parse_header
 from barnabas.records.builder import assemble, build_batch
@@ -104,6 +106,19 @@ def test_requests_of_a_connection_stay_in_order(client: RawClient, topic: str) -
     assert pipelined(client, topic, sent) == [(0, 0), (0, 3000), (0, 3001), (0, 6001)]
     expected = [b"k%d" % i for i in range(3000)] + [b"a"] + [b"k%d" % i for i in range(3000, 6000)] + [b"b"]
     assert keys_of(client, topic) == expected
+
+
+@pytest.mark.parametrize("topic", [_COMPACT], indirect=True)
+def test_batch_without_acknowledgement_is_stored_although_its_client_is_gone(
+    broker: Broker, client: RawClient, topic: str
+) -> None:
+    # More batches than are unpacked at a time: the last ones are not begun when their clients are gone.
+    for number in range(8):
+        with RawClient(broker.port) as gone:
+            pipelined(gone, topic, [large(3000 * number)], acks=0)
+    deadline = time.monotonic() + PATIENCE
+    while end_offset(client, topic) < 8 * 3000:
+        assert time.monotonic() < deadline, "batches of clients that are gone were dropped"
 
 
 @pytest.mark.parametrize("topic", [_COMPACT], indirect=True)
