@@ -85,7 +85,7 @@ def _restart(rng: random.Random, mix: Mix, seed: int) -> Step:
     ending = rng.choices(list(mix.endings), list(mix.endings.values()))[0]
     extras: list[str] = []
     if ending != "power" and mix.damages and rng.random() < mix.damaged:
-        extras = [rng.choice(mix.damages) for _ in range(rng.randint(1, 3))]
+        extras = [part for _ in range(rng.randint(1, 2)) for part in rng.choice(mix.damages).split("+")]
     if mix.arrangements and rng.random() < 0.3:
         extras.append(rng.choice(mix.arrangements))
     return Step("restart", option=ending, extras=tuple(extras), seed=seed)

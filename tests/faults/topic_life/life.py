@@ -31,6 +31,7 @@ from tests.faults.topic_life.violation import Violation
 from tests.faults.topic_life.world import World
 
 from barnabas.base.clock import ManualClock
+from barnabas.base.errors import KafkaError
 
 Act = Callable[[Scene, Step], Awaitable[None]]
 ACTS: Mapping[str, Act] = {
@@ -92,7 +93,7 @@ async def _live(steps: Sequence[Step], directory: Path, log_dirs: int = 2) -> Li
     for number, step in enumerate(steps):
         try:
             await ACTS[step.kind](scene, step)
-        except (Violation, Unanswered) as error:
+        except (Violation, Unanswered, KafkaError) as error:
             failure = Failure(str(error), tuple(steps[: number + 1]))
             break
     if scene.world.is_running:

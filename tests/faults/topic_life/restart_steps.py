@@ -7,16 +7,19 @@ leaves part of a batch behind a log (only after a kill), `front`, `swap` and `mi
 
 import logging
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.topic_life import damage, inspection, topic_steps, transaction_steps
 from tests.faults.topic_life.scene import Scene
 from tests.faults.topic_life.step import Step
 from tests.faults.topic_life.violation import Violation
+from tests.faults.topic_life.world import World
 
 from barnabas.base.errors import KafkaError
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state")
+Undo = Callable[[], None]
 _logger = logging.getLogger(__name__)
 
 
@@ -138,32 +141,48 @@ def _allow_offline(scene: Scene, directory: Path) -> None:
 
 
 async def _try_arrangement(scene: Scene, arrangement: str) -> None:
-    """Start with other directories: it refuses, or nothing is lost. Then all is as it was before."""
+    """Start with other directories: it refuses, and all is put back, or nothing is lost."""
     world = scene.world
-    usual = list(world.log_dirs)
-    undo = _ARRANGEMENTS[arrangement](scene)
+    undo = _ARRANGEMENTS[arrangement](world)
     try:
         await world.start()
     except (KafkaError, OSError) as error:
         _logger.info("refused: %s", error)
         scene.count("refused")
-    else:
-        await inspection.check(scene, Step("check"))
-        await world.stop()
-    undo()
-    world.log_dirs = usual
+        undo()
+        return
+    for partition in scene.model.partitions():
+        partition.has_restarted = True
+    await inspection.check(scene, Step("check"))
+    await world.stop()
+    scene.model.stopped()
 
 
-def _put_in_front(scene: Scene):  # type: ignore[no-untyped-def]
-    world = scene.world
-    world.log_dirs = [world.log_dirs[0].with_name("front"), *world.log_dirs]
-    return lambda: None
+def _put_in_front(world: World) -> Undo:
+    usual, new = list(world.log_dirs), world.log_dirs[0].with_name("front")
+    if new not in usual:
+        world.log_dirs = [new, *usual]
+    return lambda: setattr(world, "log_dirs", usual)
 
 
-def _swap(scene: Scene):  # type: ignore[no-untyped-def]
-    world = scene.world
-    world.log_dirs = world.log_dirs[::-1]
-    return lambda: None
+def _swap(world: World) -> Undo:
+    usual = list(world.log_dirs)
+    world.log_dirs = usual[::-1]
+    return lambda: setattr(world, "log_dirs", usual)
 
 
-_ARRANGEMENTS = {"front": _put_in_front, "swap": _swap}
+def _replace_by_empty(world: World) -> Undo:
+    """The last directory is not mounted: there is its empty mount point."""
+    path = world.log_dirs[-1]
+    hidden = path.with_name("unmounted")
+    world.move(path, hidden)
+    world.fs.makedirs(path)
+
+    def undo() -> None:
+        world.fs.rmtree(path)
+        world.move(hidden, path)
+
+    return undo
+
+
+_ARRANGEMENTS = {"front": _put_in_front, "swap": _swap, "missing": _replace_by_empty}
