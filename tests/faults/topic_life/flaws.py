@@ -12,6 +12,7 @@ from barnabas.base.ids import TopicPartition
 from barnabas.broker import broker
 from barnabas.records.batch import parse_header
 from barnabas.records.deep_validation import ValidatedRecords
+from barnabas.records.validation import validate_produced
 from barnabas.storage import found_logs
 from barnabas.storage import log as log_module
 from barnabas.storage.checkpoints import RECOVERY_POINTS, CheckpointFile, MalformedCheckpoint
@@ -106,10 +107,9 @@ def timestamps_of_headers_are_believed(patch: pytest.MonkeyPatch) -> None:
     def believe(records: Any, policy: Any, now_ms: int, **options: Any) -> ValidatedRecords:
         header = parse_header(records)
         if policy.uses_append_time or policy.compact or policy.compression_type != "producer":
-            return validate(records, policy, now_ms, **options)
+            return validate_produced(records, policy, now_ms, **options)
         return ValidatedRecords(
             [header], records, header.record_count, header.max_timestamp, header.last_offset_delta, -1
         )
 
-    validate = log_module.validate_produced
     patch.setattr(log_module, "validate_produced", believe)

@@ -1,12 +1,14 @@
 """What a consumer finds in a partition: its offsets, every record, and those that are committed."""
 
+import struct
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.faults.topic_life.direct_client import DirectClient
-from tests.faults.topic_life.violation import require
+from tests.faults.topic_life.violation import Violation, require
 from tests.integration.clients.requests import EARLIEST, FETCH_BY_NAME, LATEST, fetch_fields, whole_batches
 
+from barnabas.base.errors import KafkaError
 from barnabas.records.batch import BatchHeader, iter_headers
 from barnabas.records.record import Record, decode_records
 from barnabas.storage.producer_state import read_marker
@@ -38,8 +40,11 @@ async def find_partition(client: DirectClient, topic: str, partition: int) -> Fo
             found.error = int(answer.error_code)
             return found
         setattr(found, name, answer.offset)
-    await _read(client, topic, partition, found)
-    await _read_committed(client, topic, partition, found)
+    try:
+        await _read(client, topic, partition, found)
+        await _read_committed(client, topic, partition, found)
+    except (KafkaError, LookupError, ValueError, struct.error) as error:
+        raise Violation(f"{topic}-{partition}: what was fetched is no batch: {error!r}") from error
     return found
 
 

@@ -10,7 +10,7 @@ from tests.faults.topic_life.generator import Mix, generate
 from tests.faults.topic_life.life import Failure, live
 
 _LIVES = 12
-_STEPS = 60
+_STEPS = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ _ANY = {"clean": 1, "kill": 1}
 _HUNTS = (
     Hunt(
         flaws.log_inherits_the_log_start_of_a_deleted_one,
-        {"create": 6, "delete": 3, "delete_records": 5, "checkpoint": 4},
+        {"create": 8, "delete": 3, "delete_records": 6, "checkpoint": 4, "produce": 5, "restart": 3},
         {"kill": 1},
         topics=("a",),
     ),
