@@ -34,7 +34,7 @@ async def send(scene: Scene, step: Step, producer: Producer | None) -> None:
         max(1, step.amount), stamp, now_ms, seed=step.seed, keyed=topic.is_compacted
     )
     options: dict[str, object] = {}
-    slot = (id(topic), topic.partitions.index(partition))
+    slot = (topic.topic_id, topic.partitions.index(partition))
     if producer is not None:
         options = {**producer.identity, "base_sequence": producer.sequences.get(slot, 0)}
         options["transactional"] = producer.transactional_id is not None

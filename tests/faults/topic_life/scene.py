@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 from tests.faults.topic_life.batches import Writer
 from tests.faults.topic_life.partition_model import PartitionModel
@@ -32,7 +33,7 @@ class Producer:
     transactional_id: str | None = None
     producer_id: int = -1
     epoch: int = -1
-    sequences: dict[tuple[int, int], int] = field(default_factory=dict)
+    sequences: dict[tuple[UUID, int], int] = field(default_factory=dict)
     """The next sequence by topic (of this incarnation) and partition."""
     last: LastBatch | None = None
     transaction: int = -1
