@@ -60,8 +60,15 @@ def batch(
     records = b"".join(
         record(delta, value, key) for delta, (value, key) in enumerate(zip(values, named, strict=True))
     )
-    attributes = _TRANSACTIONAL if is_transactional else 0
-    checked = _AFTER_CRC.pack(attributes, count - 1, now, now, -1, -1, -1, count) + records
+    return encoded_batch(records, count, now, now, attributes=_TRANSACTIONAL if is_transactional else 0)
+
+
+def encoded_batch(
+    records: bytes, count: int, first_timestamp_ms: int, max_timestamp_ms: int, *, attributes: int
+) -> bytes:
+    """A batch of `count` records that are encoded, and compressed as `attributes` says."""
+    timestamps = first_timestamp_ms, max_timestamp_ms
+    checked = _AFTER_CRC.pack(attributes, count - 1, *timestamps, -1, -1, -1, count) + records
     return _UP_TO_CRC.pack(0, 4 + 1 + 4 + len(checked), -1, 2, crc32c(checked)) + checked
 
 

@@ -65,9 +65,9 @@ def metadata_of_all() -> bytes:
     return encoded_request(3, 9, _NULL + b"\x00\x00\x00" + NO_TAGS)
 
 
-def list_offsets(topic: str, count: int) -> bytes:
-    """ListOffsets v7 that names one partition `count` times."""
-    partition = struct.pack(">iiq", 0, -1, -1) + NO_TAGS
+def list_offsets(topic: str, count: int, timestamp: int = -1) -> bytes:
+    """ListOffsets v7 that names one partition `count` times, for a timestamp (-1: the end)."""
+    partition = struct.pack(">iiq", 0, -1, timestamp) + NO_TAGS
     partitions = uvarint(count + 1) + partition * count
     topics = encoded_array([encoded_string(topic) + partitions + NO_TAGS])
     return encoded_request(2, 7, struct.pack(">ib", -1, 0) + topics + NO_TAGS)

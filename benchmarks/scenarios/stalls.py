@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from benchmarks import long_requests
+from benchmarks.costly_batches import late_batch, small_batch_of_many
 from benchmarks.metrics import Metric, Target
 from benchmarks.processes import HOST, BrokerProcess
-from benchmarks.raw_client import Connection
+from benchmarks.protocol import ProduceAnswer, produce
+from benchmarks.raw_client import Connection, produce_once
 from benchmarks.scenarios.base import Scenario, Settings, topic
 from benchmarks.witness import PAUSE_SECONDS, Witness
 
@@ -70,6 +72,23 @@ def _change_default(connection: Connection, name: str) -> None:
     connection.call(long_requests.alter_broker_default("log.retention.ms", "86400000"))
 
 
+def _unpack(connection: Connection, name: str) -> None:
+    two_hours_ahead = int(time.time() * 1000) + 7_200_000
+    costly = small_batch_of_many(30_000_000, two_hours_ahead)
+    connection.call(produce(name, [(0, costly)], acks=1))
+
+
+def _search_by_time(connection: Connection, name: str) -> None:
+    timestamp = int(time.time() * 1000) - 60_000
+    request = produce(name, [(0, late_batch(900_000, timestamp))], acks=1)
+    produce_once(connection, request, ProduceAnswer(name, 1))
+    request = long_requests.list_offsets(name, 1, timestamp + 1)
+    for _ in range(50):
+        connection.send(request)
+    for _ in range(50):
+        connection.receive()
+
+
 def scenarios() -> Iterable[Scenario]:
     create, lists = long_requests.create_topics, long_requests
     rows: list[tuple[str, str, Send]] = [
@@ -84,5 +103,7 @@ def scenarios() -> Iterable[Scenario]:
         ("offsets", "ListOffsets of 200,000", _call(lambda t: lists.list_offsets(t, 200_000))),
         ("commit", "OffsetCommit of 100,000", _call(lambda t: lists.offset_commit(t, 100_000))),
         ("fetch", "5 fetches, a partition 20,000 times", _fetches),
+        ("unpack", "Produce of 30 kB that unpack to 30 MB, two hours ahead", _unpack),
+        ("time", "50 searches by time in a batch of 0.9 MB", _search_by_time),
     ]
     return [Stall(*row) for row in rows]
