@@ -183,8 +183,7 @@ class ReadableLog:
             segment = find_unchecked(list(self.segments), self._config, **self._retention_bounds())
             if segment is None:
                 return None
-            now_ms = self._environment.clock.now_ms()
-            return TimestampCheck(segment, now_ms - self._config.retention_ms, self._policy.unpacked_limit)
+            return TimestampCheck(segment, self._policy.unpacked_limit)
         except OSError as error:
             raise self._failure("looking for old segments of", error) from error
 

@@ -8,7 +8,8 @@ records: a new, empty one follows.
 
 The largest timestamp of a segment is what the headers of its batches claim, and producers wrote those. So
 no segment goes by a claim alone: either its file is older than `retention.ms` too, or its records were
-looked at (`timestamp_check`). `find_unchecked` names the segment that stays for want of that.
+looked at (`timestamp_check`). `find_unchecked` names the segment that stays for want of that, and one that
+stays although its file is old: a produced header is believed up to an hour ahead of the clock.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ class Judged(Protocol):
 
 
 _S = TypeVar("_S", bound=Judged)
+_BELIEVED_AHEAD_MS = 3_600_000
+"""Later claims than that, counted from the append, were compared with the records when they were produced."""
 
 
 def count_deletable(
@@ -101,4 +104,13 @@ def find_unchecked(
     end = segments[count + 1].base_offset if count + 1 < len(segments) else log_end_offset
     if end > high_watermark or segment.size == 0 or segment.is_timestamp_checked:
         return None
-    return segment if segment.largest_timestamp < now_ms - config.retention_ms else None
+    return segment if _is_doubtful(segment, now_ms - config.retention_ms) else None
+
+
+def _is_doubtful(segment: Judged, oldest_ms: int) -> bool:
+    """Whether the claim and the file's age disagree, so that the records decide."""
+    claimed = segment.largest_timestamp
+    if claimed < oldest_ms:
+        return True
+    modified_ms = segment.modified_ms
+    return modified_ms < oldest_ms and claimed <= modified_ms + _BELIEVED_AHEAD_MS

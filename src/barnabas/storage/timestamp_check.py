@@ -1,8 +1,9 @@
 """The largest timestamp of a segment's records, read from the records themselves.
 
-Before retention deletes a segment because its headers call it old, while its file is young, the records are
-looked at: a header is what a producer wrote. Kafka need not do that, it walks through every record when it
-is produced. The check stops at the first record that is too young to be deleted.
+Where the headers of a segment and the age of its file disagree about whether retention deletes it, the
+records are looked at: a header is what a producer wrote. Kafka need not do that, it walks through every
+record when it is produced. Every record is read, also behind one that is too young to be deleted: the result
+is used again when that one is old.
 
 `run` goes to a thread, `apply` to the thread that owns the log. A batch that cannot be read counts as young
 as its file.
@@ -28,18 +29,17 @@ _PAUSE_S = 0.001
 
 
 class TimestampCheck:
-    def __init__(self, segment: Segment, oldest_ms: int, unpacked_limit: int) -> None:
+    def __init__(self, segment: Segment, unpacked_limit: int) -> None:
         self.segment: Segment = segment
         self._file: LogFile = segment.file
         self._size: int = segment.size
         self._modified_ms: int = segment.modified_ms
-        self._oldest_ms: int = oldest_ms
         self._unpacked_limit: int = unpacked_limit
         self._largest: int | None = None
         self._abandoned: threading.Event = threading.Event()
 
     def run(self) -> None:
-        """Read batch by batch until a record is found that is not older than the limit."""
+        """Read all batches, in steps."""
         largest, work = NO_TIMESTAMP, 0
         for position, header in iter_file_headers(self._file, 0, self._size):
             for timestamp in self._timestamps(position, header):
@@ -49,8 +49,6 @@ class TimestampCheck:
                     work = 0
                     if self._abandoned.wait(_PAUSE_S):
                         return
-            if largest >= self._oldest_ms:
-                break
         self._largest = largest
 
     def _timestamps(self, position: int, header: BatchHeader) -> Iterator[int]:

@@ -210,17 +210,11 @@ class PartitionModel:
 
     def _justify(self, removed: list[int]) -> None:
         """Only what a newer record of the same key supersedes, was aborted, or is an old tombstone may go."""
-        newest: dict[bytes | None, int] = {}
-        for offset, record in self.records.items():
-            if self._is_committed(record):
-                newest[record.key] = max(offset, newest.get(record.key, -1))
+        newest = self._newest()
         for offset in removed:
             record = self.records[offset]
-            is_aborted = not self._is_committed(record) and self._outcome(record) is Outcome.ABORTED
-            superseded = record.key is None or newest.get(record.key, -1) > offset
-            is_tombstone = record.value is None
             require(
-                is_aborted or superseded or is_tombstone,
+                self._may_be_compacted(offset, newest),
                 f"{self.name}: compaction removed {offset}, the newest record of {record.key!r}",
             )
             require(
@@ -229,6 +223,18 @@ class PartitionModel:
             )
         for offset in removed:
             self.cleaned[offset] = self.records.pop(offset)
+
+    def _newest(self) -> dict[bytes | None, int]:
+        newest: dict[bytes | None, int] = {}
+        for offset, record in self.records.items():
+            if self._is_committed(record):
+                newest[record.key] = max(offset, newest.get(record.key, -1))
+        return newest
+
+    def _may_be_compacted(self, offset: int, newest: dict[bytes | None, int]) -> bool:
+        record = self.records[offset]
+        is_superseded = record.key is None or newest.get(record.key, -1) > offset
+        return is_superseded or record.value is None or self._outcome(record) is Outcome.ABORTED
 
     def _outcome(self, record: StoredRecord) -> Outcome | None:
         transaction = self.transactions.get(record.transaction)
@@ -242,8 +248,13 @@ class PartitionModel:
         now_ms: int,
         retention_ms: int,
         retention_bytes: int,
+        *,
+        is_compacted: bool,
     ) -> None:
-        """Retention moved the start: was every record old enough, or the log large enough without it?"""
+        """Retention moved the start: was every record old enough, or the log large enough without it?
+
+        Or was it compacted away before, and its segment left with nothing but old records?
+        """
         self.floor = max(self.floor, floor)
         if start == self.start:
             return
@@ -252,7 +263,10 @@ class PartitionModel:
         removed = {at: each for at, each in self.records.items() if self.start <= at < start}
         # A segment's age is that of its latest timestamp; records without one go along.
         has_timestamps = any(each.timestamp >= 0 for each in removed.values())
+        newest = self._newest() if is_compacted else {}
         for offset, record in removed.items():
+            if is_compacted and self._may_be_compacted(offset, newest):
+                continue
             behind = sum(size for base, size in sizes.items() if base > offset)
             is_old = 0 <= retention_ms < now_ms - record.age_counts_from
             is_old |= retention_ms >= 0 and has_timestamps and record.timestamp < 0

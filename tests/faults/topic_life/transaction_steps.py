@@ -150,7 +150,7 @@ async def until_markers_are_written(scene: Scene) -> None:
 
 async def abort_all_in(scene: Scene, topic: TopicModel) -> None:
     """Before a topic is deleted: a marker that comes later would go to its successor of the same name."""
-    for producer in scene.transactional.values():
+    for producer in list(scene.transactional.values()):
         names = {place[0] for _, place in producer.offsets}
         if topic.name in names or any(each in topic.partitions for each in producer.touched):
             if any(each.is_offline for each in producer.touched):

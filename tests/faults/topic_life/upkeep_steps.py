@@ -56,7 +56,14 @@ async def _look(scene: Scene) -> dict[str, list[BatchHeader]]:
     return seen
 
 
-def _note_start(scene: Scene, topic: TopicModel, number: int, before: dict[str, list[BatchHeader]]) -> None:
+def _note_start(
+    scene: Scene,
+    topic: TopicModel,
+    number: int,
+    before: dict[str, list[BatchHeader]],
+    *,
+    is_compacted: bool = False,
+) -> None:
     partition = topic.partitions[number]
     log = scene.world.broker._logs.get(TopicPartition(topic.name, number))
     assert log is not None
@@ -67,6 +74,7 @@ def _note_start(scene: Scene, topic: TopicModel, number: int, before: dict[str, 
         scene.clock.now_ms(),
         topic.retention_ms,
         topic.retention_bytes,
+        is_compacted=is_compacted,
     )
 
 
@@ -88,7 +96,7 @@ async def compact(scene: Scene, step: Step) -> None:
     while await cleaner._start_next():
         await asyncio.gather(*cleaner._running)
     for topic, number, partition in _partitions(scene):
-        _note_start(scene, topic, number, before)
+        _note_start(scene, topic, number, before, is_compacted=topic.is_compacted)
         found = await find_partition(scene.requests.client, topic.name, number)
         partition.compare(found, is_compacted=topic.is_compacted)
     require(not cleaner.uncleanable, f"cannot be compacted: {cleaner.uncleanable}")

@@ -1,5 +1,7 @@
 """Retention by time does not delete by what a header claims alone."""
 
+from collections.abc import Sequence
+
 import pytest
 from tests.unit.storage.support import NOW, MemoryLogs, batch
 
@@ -15,12 +17,17 @@ DAY = 86_400_000
 WEEK = 7 * DAY
 
 
-def between(codec: int = NONE) -> bytes:
-    """A batch whose header claims the timestamp of its last record, and the one before it is later."""
-    times = (NOW - 9 * DAY, NOW - 1, NOW - 8 * DAY)
+def lying(times: Sequence[int], codec: int = NONE, claimed: int | None = None) -> bytes:
+    """A batch whose header claims the timestamp of its last record, or `claimed`, as its largest."""
     records = [Record(index, time, None, b"v") for index, time in enumerate(times)]
     true = build_batch(records, compression=codec)
-    return assemble(parse_header(true)._replace(max_timestamp=times[-1]), true[HEADER_SIZE:])
+    stated = times[-1] if claimed is None else claimed
+    return assemble(parse_header(true)._replace(max_timestamp=stated), true[HEADER_SIZE:])
+
+
+def between(codec: int = NONE) -> bytes:
+    """A batch whose header claims the timestamp of its last record, and the one before it is later."""
+    return lying((NOW - 9 * DAY, NOW - 1, NOW - 8 * DAY), codec)
 
 
 def make_log(logs: MemoryLogs, *batches: bytes) -> Log:
@@ -62,6 +69,40 @@ def test_a_record_that_is_younger_than_its_header_claims_is_kept(logs: MemoryLog
     assert log.delete_old_segments() == 0
     assert log.timestamp_check() is None
     logs.clock.advance(8 * DAY)
+    assert log.delete_old_segments() == 1
+
+
+def test_records_behind_a_young_one_are_looked_at_too(logs: MemoryLogs) -> None:
+    first = lying([NOW - 9 * DAY, NOW - DAY, NOW - 8 * DAY])
+    log = logs.create()
+    log.append_as_leader(first, 0)
+    log.append_as_leader(between(), 0)
+    logs.fs.set_modified_ms(log.segments.active.path(names.LOG), NOW)
+    log.maybe_update_high_watermark(log.log_end_offset)
+    check(log)
+    logs.clock.advance(WEEK - DAY // 2)  # the first batch is too old now, the second is not
+    assert log.delete_old_segments() == 0
+    logs.clock.advance(DAY)
+    assert log.delete_old_segments() == 1
+
+
+def test_a_claim_of_younger_records_than_there_are_does_not_keep_them(logs: MemoryLogs) -> None:
+    log = make_log(logs, lying([NOW - 2, NOW - 1], claimed=NOW + 1_800_000))
+    logs.clock.advance(WEEK)
+    assert log.timestamp_check() is None  # the file is not too old yet
+    logs.clock.advance(1)
+    assert log.delete_old_segments() == 0
+    check(log)
+    assert log.delete_old_segments() == 1
+
+
+def test_records_from_the_future_are_kept_until_they_are_old(logs: MemoryLogs) -> None:
+    log = make_log(logs, batch(timestamp=NOW + 1_800_000))
+    logs.clock.advance(WEEK + 1)
+    check(log)
+    assert log.delete_old_segments() == 0
+    assert log.timestamp_check() is None
+    logs.clock.advance(1_800_000)
     assert log.delete_old_segments() == 1
 
 
