@@ -20,7 +20,6 @@ from barnabas.storage import names, time_index
 from barnabas.storage.cleaning.cleanable import find_cleanable, valid_first_dirty_offset
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.retention import count_deletable
-from barnabas.storage.txn_index_sums import LogSums
 
 _logger = logging.getLogger(__name__)
 
@@ -35,8 +34,8 @@ class ColdLog:
     high_watermark: int
     needs_recovery: bool = False
     """The log was not closed by a clean stop of this directory."""
-    index_sums: LogSums | None = None
-    """What the indexes of aborted transactions held at the last clean stop; None: not known."""
+    index_sums: str | None = None
+    """What the index files held at the last clean stop (`index_sums`); None: not known."""
     is_single: bool = False
     """There is no segment but the active one, and as long as the log is cold there will be none."""
 

@@ -10,6 +10,8 @@ import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from crc32c import crc32c
+
 from barnabas.base.errors import StorageError
 from barnabas.base.filesystem import FileSystem, LogFile
 from barnabas.storage import names
@@ -20,13 +22,15 @@ from barnabas.storage.time_index import TimeIndex
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class IndexWrite:
     """Both indexes of a sealed segment, copied when the plan was made."""
 
     segment: Segment
     index: OffsetIndex
     time_index: TimeIndex
+    sums: tuple[int, int] | None = None
+    """CRC-32C of both files, once they are written."""
 
 
 @dataclass(slots=True)
@@ -68,8 +72,10 @@ class FlushPlan:
         for path in self.closed_files:
             self.fs.sync_file(path)
         for write in self.index_writes:
-            self.fs.write_bytes(write.segment.path(names.INDEX), write.index.encode(), sync=True)
-            self.fs.write_bytes(write.segment.path(names.TIME_INDEX), write.time_index.encode(), sync=True)
+            data, time_data = write.index.encode(), write.time_index.encode()
+            self.fs.write_bytes(write.segment.path(names.INDEX), data, sync=True)
+            self.fs.write_bytes(write.segment.path(names.TIME_INDEX), time_data, sync=True)
+            write.sums = crc32c(data), crc32c(time_data)
         for path in self.derived_files:
             try:
                 self.fs.sync_file(path)

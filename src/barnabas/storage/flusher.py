@@ -117,6 +117,8 @@ class Flusher:
             write.segment.has_index_files = True
         if plan.generation != self._generation:
             return
+        for write in plan.index_writes:
+            write.segment.index_sums = write.sums
         for segment in plan.sealed:
             segment.index_on_disk = segment.is_synced = segment.txn_index.is_synced = True
         self._local.find_unsynced_segments()

@@ -17,10 +17,10 @@ from barnabas.base.ids import TopicPartition
 from barnabas.storage import names
 from barnabas.storage.checkpoints import CheckpointedOffsets, MalformedCheckpoint
 from barnabas.storage.cold_log import ColdLog
+from barnabas.storage.index_sums import read_sums
 from barnabas.storage.leader_epochs import LeaderEpochs
 from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
 from barnabas.storage.partition_metadata import read_topic_id
-from barnabas.storage.txn_index_sums import read_sums
 
 _logger = logging.getLogger(__name__)
 

@@ -30,6 +30,7 @@ from barnabas.storage.checkpoints import MalformedCheckpoint
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.guarded_log import GuardedLog
 from barnabas.storage.index_errors import CorruptIndex
+from barnabas.storage.index_sums import NO_SUMS, LogSums, parse_line, sum_of
 from barnabas.storage.leader_epochs import LeaderEpochs
 from barnabas.storage.leftovers import clear_leftovers, offset_in
 from barnabas.storage.local_log import create_segment
@@ -42,7 +43,6 @@ from barnabas.storage.readable_log import LogParts
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_recovery import RecoveredSegment, recover_segment
 from barnabas.storage.segments import Segments
-from barnabas.storage.txn_index_sums import NO_ENTRIES, LogSums, sum_of
 
 _logger = logging.getLogger(__name__)
 
@@ -55,19 +55,20 @@ def open_log(
     clean: bool,
     recovery_point: int = 0,
     log_start_offset: int = 0,
-    index_sums: LogSums | None = None,
+    index_sums: str | None = None,
     topic_partition: TopicPartition | None = None,
 ) -> Log:
     """Load the log in `directory`, after a `clean` stop or not; both offsets are the checkpointed ones.
 
-    `index_sums` is what the indexes of aborted transactions held at the last clean stop, if that is known.
+    `index_sums` is what the index files held at the last clean stop, if that is known.
     """
     if topic_partition is None:
         parsed = names.parse_directory(directory.name)
         if parsed is None:
             raise ValueError(f"{directory} is no directory of a partition")
         topic_partition = parsed.topic_partition
-    loader = LogLoader(directory, config, environment, clean, recovery_point, log_start_offset, index_sums)
+    sums = None if index_sums is None else parse_line(index_sums, directory)
+    loader = LogLoader(directory, config, environment, clean, recovery_point, log_start_offset, sums)
     return _kind_of(environment)(directory, topic_partition, config, environment, loader.load())
 
 
@@ -251,7 +252,7 @@ class LogLoader:
         """
         if self.index_sums is None or not (self.clean or segment.base_offset in self.index_sums):
             return
-        expected = self.index_sums.get(segment.base_offset, NO_ENTRIES)
+        expected = self.index_sums.get(segment.base_offset, NO_SUMS).aborted
         found = sum_of(segment.txn_index.entries)
         if found != expected:
             raise CorruptIndex(
@@ -260,7 +261,7 @@ class LogLoader:
             )
 
     def _segment(self, base_offset: int, size: int, *, has_txn_index: bool = False) -> Segment:
-        return Segment(
+        segment = Segment(
             self.directory,
             base_offset,
             self.environment.fs,
@@ -270,6 +271,9 @@ class LogLoader:
             created_ms=self.environment.clock.now_ms(),
             has_txn_index=has_txn_index,
         )
+        if self.clean and self.index_sums is not None:  # after a crash the files may be newer
+            segment.index_sums = self.index_sums.get(base_offset, NO_SUMS).indexes
+        return segment
 
     # ---- passes 5 and 6
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from barnabas.base.ids import TopicPartition
 from barnabas.storage.cold_log import ColdLog
+from barnabas.storage.index_sums import line_of
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import LogDirectory
-from barnabas.storage.txn_index_sums import LogSums, sums_of
 
 
 class LogTable:
@@ -53,10 +53,10 @@ class LogTable:
     def recovery_points(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         return {key: entry.recovery_point for key, entry in self.in_directory(directory)}
 
-    def index_sums(self, directory: LogDirectory) -> dict[TopicPartition, LogSums]:
-        """What the indexes of aborted transactions hold, as far as it is known; after the logs are closed."""
+    def index_sums(self, directory: LogDirectory) -> dict[TopicPartition, str]:
+        """What the index files hold, as far as it is known; after the logs are closed."""
         found = (
-            (key, sums_of(entry.segments) if isinstance(entry, Log) else entry.index_sums)
+            (key, line_of(entry.segments) if isinstance(entry, Log) else entry.index_sums)
             for key, entry in self.in_directory(directory)
         )
         return {key: sums for key, sums in found if sums is not None}

@@ -35,6 +35,7 @@ from barnabas.storage.directory_worker import DirectoryStalled
 from barnabas.storage.directory_workers import DirectoryWorkers
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.found_logs import FoundLogs, find_logs, set_aside_duplicates
+from barnabas.storage.index_sums import write_sums
 from barnabas.storage.log import Log
 from barnabas.storage.log_checkpoints import LogCheckpoints
 from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
@@ -42,7 +43,6 @@ from barnabas.storage.log_loader import create_log, open_log
 from barnabas.storage.log_table import LogTable
 from barnabas.storage.logs_settings import LogsSettings as LogsSettings
 from barnabas.storage.open_files import OpenFiles
-from barnabas.storage.txn_index_sums import write_sums
 
 _logger = logging.getLogger(__name__)
 

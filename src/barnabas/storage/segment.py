@@ -14,6 +14,8 @@ import os
 from collections import deque
 from pathlib import Path
 
+from crc32c import crc32c
+
 from barnabas.base.filesystem import FileSystem, LogFile
 from barnabas.records.batch import HEADER_SIZE, parse_header
 from barnabas.storage import names
@@ -68,6 +70,8 @@ class Segment:
         self._max_timestamp: tuple[int, int] | None = None
         self.first_timestamp: int | None = None
         """Largest timestamp of the first batch, from which the segment's age counts; None: not read yet."""
+        self.index_sums: tuple[int, int] | None = None
+        """CRC-32C of the offset index and the time index as last written or read; None: not known."""
         self.index_entries: int = 0
         """At most as many entries are in either index; enough to tell that none is full."""
         self._bytes_since_index: int = 0
@@ -178,8 +182,12 @@ class Segment:
             return
         try:
             data = self._fs.read_bytes(self.path(names.INDEX))
+            time_data = self._fs.read_bytes(self.path(names.TIME_INDEX))
+            sums = crc32c(data), crc32c(time_data)
+            if self.index_sums not in (None, sums):
+                raise CorruptIndex("an index file is other than at the last clean stop")
             index = OffsetIndex.decode(self.base_offset, data, self.size)
-            time_index = TimeIndex.decode(self.base_offset, self._fs.read_bytes(self.path(names.TIME_INDEX)))
+            time_index = TimeIndex.decode(self.base_offset, time_data)
             if self.size and not time_index and not index:
                 # No segment is closed without its largest timestamp, unless its records carry none.
                 raise CorruptIndex("both indexes are empty")
@@ -187,7 +195,7 @@ class Segment:
             _logger.warning("rebuilding the indexes of %s: %s", self.path(names.LOG), error)
             self.rebuild_indexes()
         else:
-            self._index, self._time_index = index, time_index
+            self._index, self._time_index, self.index_sums = index, time_index, sums
             self.index_entries = len(index)
 
     def rebuild_indexes(self) -> None:
@@ -209,6 +217,7 @@ class Segment:
         self._bytes_since_index = 0
         self.index_entries = 0
         self.index_on_disk = False
+        self.index_sums = None
         self.tail.clear()
 
     # ---- appending
@@ -239,9 +248,10 @@ class Segment:
         self.time_index.maybe_append(*self.max_timestamp_and_offset)
 
     def write_indexes(self, *, sync: bool) -> None:
-        index, time_index = self.index, self.time_index
-        self._fs.write_bytes(self.path(names.INDEX), index.encode(), sync=sync)
-        self._fs.write_bytes(self.path(names.TIME_INDEX), time_index.encode(), sync=sync)
+        data, time_data = self.index.encode(), self.time_index.encode()
+        self._fs.write_bytes(self.path(names.INDEX), data, sync=sync)
+        self._fs.write_bytes(self.path(names.TIME_INDEX), time_data, sync=sync)
+        self.index_sums = crc32c(data), crc32c(time_data)
         self.index_on_disk = self.has_index_files = True
         self.is_synced &= sync
 
@@ -252,6 +262,7 @@ class Segment:
         self._fs.unlink(self.path(names.INDEX))
         self._fs.unlink(self.path(names.TIME_INDEX))
         self.has_index_files = False
+        self.index_sums = None
 
     # ---- timestamps
 

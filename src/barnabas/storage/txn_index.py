@@ -4,7 +4,7 @@ Format: entries of 34 bytes, big-endian: int16 version (0), int64 producer id, f
 (the marker's), last stable offset when the marker was written. Entries ascend by last offset. The file
 exists only if there is an entry. An entry is written at once and synced with the segment; a segment that
 was open in a crash gets its index rebuilt from the log and the producer state before it. After a clean stop
-it is compared with what the stop noted (`txn_index_sums`).
+it is compared with what the stop noted (`index_sums`).
 """
 
 import itertools

@@ -16,7 +16,7 @@ from barnabas.storage.log import Log
 from barnabas.storage.logs import Logs
 from barnabas.storage.txn_index import AbortedTxn
 
-SUMS = A / "txn-index-checkpoint"
+SUMS = A / "index-checkpoint"
 
 
 def abort(log: Log, pid: int, *, others_between: int = 0) -> None:
@@ -104,7 +104,9 @@ def test_index_of_a_sealed_segment_is_compared_after_a_crash() -> None:
     assert len(log.aborted_transactions(0, log.log_end_offset)) == 5
 
 
-@pytest.mark.parametrize("damage", [None, b"", b"garbage", b"0\n1\nt zero\n", b"0\n9\nt 0\n"])
+@pytest.mark.parametrize(
+    "damage", [None, b"", b"garbage", b"0\n1\nt zero\n", b"0\n9\nt 0\n", b"0\n1\nt 0 0:x:1\n"]
+)
 def test_without_the_sums_the_indexes_are_believed(damage: bytes | None) -> None:
     host = Host(config=LogConfig(segment_bytes=700))
     logs, expected = with_aborts(host)
@@ -121,7 +123,7 @@ def test_sums_that_are_wrong_cost_a_scan_and_nothing_else() -> None:
     host = Host(config=LogConfig(segment_bytes=700))
     logs, expected = with_aborts(host)
     logs.clean_shutdown()
-    host.fs.write_bytes(SUMS, b"0\n1\nt 0 0:5:1234\n")
+    host.fs.write_bytes(SUMS, b"0\n1\nt 0 0:5:1234:5:6\n")
     log = reopened(host.start())
     assert log.aborted_transactions(0, log.log_end_offset) == expected
 
@@ -132,13 +134,73 @@ def test_sums_of_a_log_that_cannot_be_opened_are_kept() -> None:
     fill(logs, 1, TopicPartition("u", 0))
     logs.clean_shutdown()
     before = sorted(host.fs.read_bytes(SUMS).splitlines())
-    assert b"u 0" in before
+    assert any(line.startswith(b"u 0 0:0:0:") for line in before)
     host.fs.write_bytes(A / "t-0" / STRAY_FILE, b"x")
     logs = host.start()
     with pytest.raises(StorageError):
         logs.get(TP)
     logs.clean_shutdown()
     assert sorted(host.fs.read_bytes(SUMS).splitlines()) == before
+
+
+def indexes_of(log: Log) -> list[tuple[bytes, bytes]]:
+    return [(each.index.encode(), each.time_index.encode()) for each in log.segments]
+
+
+def _drop_last(size: int) -> Callable[[Host, Path], None]:
+    def drop(host: Host, path: Path) -> None:
+        host.fs.write_bytes(path, host.fs.read_bytes(path)[:-size])
+
+    return drop
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [
+        *((".index", damage) for damage in (_remove, _empty, _drop_last(8), *map(_flip, (3, 6, 7, -5, -1)))),
+        *(
+            (".timeindex", damage)
+            for damage in (_remove, _empty, _drop_last(12), *map(_flip, (6, 11, -5, -1)))
+        ),
+    ],
+)
+def test_damaged_index_is_rebuilt(kind: str, damage: Callable[[Host, Path], None], restarts: int) -> None:
+    host = Host(config=LogConfig(segment_bytes=700, index_interval_bytes=50))
+    logs = host.start()
+    log = fill(logs, 0)
+    for number in range(30):
+        log.append_as_leader(batch(1, timestamp=NOW - 1000 + number), 0)
+    log.flush()
+    logs.clean_shutdown()
+    logs = host.start()
+    expected = indexes_of(reopened(logs))
+    assert len(expected) > 2
+    logs.clean_shutdown()
+    for _ in range(restarts):
+        host.start().clean_shutdown()  # without opening the log
+    for name in host.fs.listdir(A / "t-0"):
+        if name.endswith(kind):
+            damage(host, A / "t-0" / name)
+    logs = host.start()
+    log = reopened(logs)
+    assert log.log_end_offset == 30
+    assert indexes_of(log) == expected
+    logs.clean_shutdown()
+    assert indexes_of(reopened(host.start())) == expected
+
+
+def test_sums_of_segments_that_were_not_read_are_carried_over() -> None:
+    host = Host(config=LogConfig(segment_bytes=700, index_interval_bytes=50))
+    logs = host.start()
+    fill(logs, 30)
+    logs.clean_shutdown()
+    before = host.fs.read_bytes(SUMS)
+    assert b":-1" not in before
+    logs = host.start()
+    reopened(logs)
+    logs.clean_shutdown()
+    assert host.fs.read_bytes(SUMS) == before
 
 
 @pytest.mark.parametrize("damage", [_remove, _empty, _cut, _flip(9)])
