@@ -172,11 +172,16 @@ class LogLoader:
         )
 
     def _load_leader_epochs(self, segments: Segments) -> LeaderEpochs:
-        """From their file; from the batches themselves if it is damaged, or missing after a clean stop."""
+        """From their file; from the batches if it is damaged, or missing and not all of the log is recovered.
+
+        A list that lacks the earliest epochs would hide records: the log start may be derived from it.
+        """
         leader_epochs = LeaderEpochs(self.directory, self.environment.fs)
         try:
             leader_epochs.load()
-            if leader_epochs.entries or not segments.size or not self.clean:
+            if leader_epochs.entries or not segments.size:
+                return leader_epochs
+            if not self.clean and self.recovery_point <= segments.first.base_offset:
                 return leader_epochs
             _logger.warning("%s has no leader epochs: reading them from the batches", self.directory)
         except MalformedCheckpoint as error:

@@ -296,6 +296,23 @@ def test_lost_leader_epochs_are_read_from_the_batches_after_a_clean_stop(damage:
     assert memory.open(clean=True).leader_epochs.entries == expected
 
 
+@pytest.mark.parametrize("damage", [b"", b"0\n0\n", b"0\n1\nx\n", None])
+def test_lost_leader_epochs_are_read_from_the_batches_below_the_recovery_point(damage: bytes | None) -> None:
+    memory = MemoryLogs()
+    log = filled(memory, 3)
+    log.roll()
+    recovery_point = log.log_end_offset
+    log.append_as_leader(batch(1), 4)
+    expected = list(log.leader_epochs.entries)
+    assert expected[0].start_offset == 0
+    log.flush()
+    if damage is None:
+        memory.fs.unlink(memory.path("leader-epoch-checkpoint"))
+    else:
+        overwrite(memory, "leader-epoch-checkpoint", damage)
+    assert memory.open(clean=False, recovery_point=recovery_point).leader_epochs.entries == expected
+
+
 def test_an_empty_log_that_ends_before_its_start_begins_anew_there() -> None:
     memory = MemoryLogs()
     memory.create().close()
