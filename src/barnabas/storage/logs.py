@@ -44,6 +44,7 @@ from barnabas.storage.log_table import LogTable
 from barnabas.storage.logs_settings import LogsSettings as LogsSettings
 from barnabas.storage.open_files import OpenFiles
 
+_MOST_RENAMED = 10_000
 _logger = logging.getLogger(__name__)
 
 
@@ -88,6 +89,8 @@ class Logs:
         self.workers: DirectoryWorkers = DirectoryWorkers(paths, self._environment.fs)
         self._being_created: set[TopicPartition] = set()
         """Logs that a directory which does not respond will create."""
+        self._renamed: dict[TopicPartition, LogDirectory] = {}
+        """Deleted and set aside, and a loss of power may undo it."""
         self.checkpoints: LogCheckpoints = LogCheckpoints(self.directories, self._table)
         self._environments: dict[Path, LogEnvironment] = {}
 
@@ -287,6 +290,8 @@ class Logs:
         self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, directory: LogDirectory
     ) -> Log:
         environment = self._environment_of(directory)
+        if key in self._renamed:
+            self._sync_renames(self._renamed[key])
         try:
             self.checkpoints.forget(directory, key)
             log = create_log(directory.path / str(key), key, topic_id, config, environment)
@@ -315,6 +320,7 @@ class Logs:
         self.failed.pop(key, None)
         if root is not None:
             root.cleaner_offsets.remove(key)
+            self._note_rename(key, root)
         if log is not None and not log.is_offline:
             log.delete()
         elif unopened is not None and unopened.root.is_online:
@@ -339,6 +345,7 @@ class Logs:
         stray = root.path / names.stray_directory(key)
         self._rename(root, entry.directory, stray, f"setting {key} aside")
         root.cleaner_offsets.remove(key)
+        self._note_rename(key, root)
         self._table.remove(key)
         self.failed.pop(key, None)
         self.set_aside.append(stray)
@@ -349,6 +356,20 @@ class Logs:
         except OSError as error:
             root.fail(error)
             raise StorageError(f"{action} failed: {error}") from error
+
+    def _note_rename(self, key: TopicPartition, root: LogDirectory) -> None:
+        if len(self._renamed) >= _MOST_RENAMED:
+            self._sync_renames(root)
+        self._renamed[key] = root
+
+    def _sync_renames(self, root: LogDirectory) -> None:
+        """Before a log of the same name is created: the older one must not come back in its place."""
+        if root.is_online:
+            try:
+                self._environment.fs.sync_dir(root.path)
+            except OSError as error:
+                root.fail(error)
+        self._renamed = {key: each for key, each in self._renamed.items() if each is not root}
 
     def _unlink_directory(self, path: Path, delay_ms: int) -> None:
         self._environment.on_deleted(DeletedFiles(self._environment.fs, (), delay_ms, directory=path))

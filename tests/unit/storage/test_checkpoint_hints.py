@@ -299,3 +299,26 @@ def test_log_start_at_the_end_of_the_log_is_derived_after_several_starts(clean: 
     assert (log.log_start_offset, log.log_end_offset) == (10, 10)
     assert log.append_as_leader(batch(1), 3).base_offset == 10
     assert log.leader_epochs.entries == [(3, 10)]
+
+
+@pytest.mark.parametrize("removal", ["delete", "set aside"])
+@pytest.mark.parametrize("directories", [(A,), (A, B)])
+def test_an_older_log_does_not_come_back_in_place_of_a_new_one(
+    removal: str, directories: tuple[Path, ...]
+) -> None:
+    host = Host(*directories)
+    host.doomed = []
+    logs = host.start()
+    fill(logs, 5)
+    logs.clean_shutdown()
+    logs = host.start()
+    if removal == "delete":
+        logs.delete(TP)
+    else:
+        logs.set_aside_log(TP)
+    if len(directories) > 1:
+        logs.create(TopicPartition("u", 0), random_uuid())  # so that the new log is elsewhere
+    logs.create(TP, random_uuid())
+    host.fs.cut_power()
+    log = host.start().get(TP)
+    assert log is None or log.log_end_offset == 0
