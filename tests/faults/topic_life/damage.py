@@ -32,7 +32,7 @@ def _flip(data: bytes, rng: random.Random) -> bytes:
 def _spoil(data: bytes, rng: random.Random) -> bytes:
     """A character of a text that can be none of it."""
     position = rng.randrange(len(data)) if data else 0
-    return data[:position] + rng.choice((b"x", b"\0", b"\xff")) + data[position + 1 :]
+    return data[:position] + rng.choice((b"#", b"\0", b"\xff")) + data[position + 1 :]
 
 
 def _cut(data: bytes, rng: random.Random) -> bytes:

@@ -42,6 +42,8 @@ class Mix:
     topics: tuple[str, ...] = ("a", "b", "c")
     stamps: tuple[str, ...] = STAMPS
     damages: tuple[str, ...] = DAMAGES
+    damages_after_kill: tuple[str, ...] | None = None
+    """After a kill only these: files below the recovery point are believed then; None: `damages`."""
     damaged: float = 0.4
     """The share of restarts with damage."""
     arrangements: tuple[str, ...] = ()
@@ -84,8 +86,11 @@ def _step(rng: random.Random, kind: str, mix: Mix) -> Step:
 def _restart(rng: random.Random, mix: Mix, seed: int) -> Step:
     ending = rng.choices(list(mix.endings), list(mix.endings.values()))[0]
     extras: list[str] = []
-    if ending != "power" and mix.damages and rng.random() < mix.damaged:
-        extras = [part for _ in range(rng.randint(1, 2)) for part in rng.choice(mix.damages).split("+")]
+    damages = mix.damages
+    if ending == "kill" and mix.damages_after_kill is not None:
+        damages = mix.damages_after_kill
+    if ending != "power" and damages and rng.random() < mix.damaged:
+        extras = [part for _ in range(rng.randint(1, 2)) for part in rng.choice(damages).split("+")]
     if mix.arrangements and rng.random() < 0.3:
         extras.append(rng.choice(mix.arrangements))
     return Step("restart", option=ending, extras=tuple(extras), seed=seed)

@@ -48,23 +48,32 @@ class PartitionModel:
     cleaned: dict[int, StoredRecord] = field(default_factory=dict)
     """What compaction removed: a crash may bring it back."""
     transactions: dict[int, Transaction] = field(default_factory=dict)
+    is_start_derived: bool = False
+    """The checkpoint of the log start was damaged and is not written anew yet."""
     has_restarted: bool = False
     """Since the last comparison: only a stop takes anything back."""
     may_be_offline: bool = False
     is_offline: bool = False
 
-    @property
-    def last_stable_offset(self) -> int:
-        return self._stable_without(below=0)
+    def stable_offsets(self) -> set[int]:
+        """Where the last stable offset may be.
 
-    def _stable_without(self, below: int) -> int:
-        """The last stable offset if transactions with all their records `below` an offset do not count."""
-        open_ones = [
-            each.first_offset
-            for each in self.transactions.values()
-            if each.outcome is Outcome.OPEN and each.last_offset >= below
-        ]
-        return max(min(open_ones, default=self.end), self.start)
+        An open transaction counts from its first record. A recovery that reads the log from its start knows
+        only the records that are left: the first of those then, and nothing of one without any.
+        """
+        open_ones = [each for each in self.transactions.values() if each.outcome is Outcome.OPEN]
+        left = {each.number: self._first_left(each) for each in open_ones}
+        highest = min(left.values(), default=self.end)
+        known = {max(each.first_offset, self.start) for each in open_ones}
+        return {at for at in {*known, *left.values(), highest} if at <= highest}
+
+    def _first_left(self, transaction: Transaction) -> int:
+        offsets = (
+            at
+            for at in range(max(transaction.first_offset, self.start), transaction.last_offset + 1)
+            if at in self.records and self.records[at].transaction == transaction.number
+        )
+        return next(offsets, self.end)
 
     # --- what was acknowledged ------------------------------------------------------------------------
 
@@ -90,7 +99,7 @@ class PartitionModel:
 
     def is_settled(self, end: int, stable: int) -> bool:
         """Whether every marker that is due has been written."""
-        return end == self.end and stable in {self.last_stable_offset, self._stable_without(below=self.start)}
+        return end == self.end and stable in self.stable_offsets()
 
     def records_deleted(self, start: int) -> None:
         self.start = max(self.start, start)
@@ -98,18 +107,26 @@ class PartitionModel:
     def checkpointed(self) -> None:
         """The log start is on disk, unless it is that of the first segment, which is in no checkpoint."""
         self.lowest_start = self.start
+        self.is_start_derived = False
         if self.start > self.floor:
             self.power_start = self.start
 
     def stopped(self) -> None:
         """Cleanly: all is on disk."""
         self.lowest_start = self.power_start = self.start
+        self.is_start_derived = False
         self.durable_end = self.end
 
-    def start_forgotten(self) -> None:
-        """The checkpoint of the log start was damaged: nothing but the segments tells it."""
-        self.lowest_start = self.floor
-        self.power_start = 0
+    def start_damaged(self, *, is_checkpoint: bool) -> None:
+        """One of the two files that tell the log start was damaged; without both, only the segments do.
+
+        The checkpoint has it again once it is written anew.
+        """
+        if is_checkpoint:
+            self.is_start_derived = True
+        if self.is_start_derived:
+            self.lowest_start = self.floor
+            self.power_start = 0
 
     # --- what was found -------------------------------------------------------------------------------
 
@@ -125,8 +142,7 @@ class PartitionModel:
         self._compare_records(found, is_compacted=is_compacted)
         require(found.end == self.end, f"{self.name} ends at {found.end}, expected {self.end}")
         self._note_start(found.start)
-        # A crash may forget a transaction of which no record is left.
-        stable = {self.last_stable_offset, self._stable_without(below=self.start)}
+        stable = self.stable_offsets()
         require(
             found.stable in stable,
             f"{self.name} is stable to {found.stable}, expected {stable} ({self._open_ones()})",

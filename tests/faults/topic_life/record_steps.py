@@ -9,6 +9,8 @@ from tests.faults.topic_life.stored_record import StoredRecord
 from tests.faults.topic_life.topic_model import TopicModel
 from tests.faults.topic_life.violation import require
 
+from barnabas.base.errors import ErrorCode
+
 _RECENT = ("now", "mixed", "future", "maximum ahead")
 
 
@@ -41,6 +43,11 @@ async def send(scene: Scene, step: Step, producer: Producer | None) -> None:
     batch = encode(records, codec, stamp, now_ms, **options)
     transactional_id = None if producer is None else producer.transactional_id
     answer = await scene.requests.produce(topic.name, slot[1], batch, transactional_id)
+    if producer is not None and _is_forgotten(answer.error_code, producer.ends.get(slot), partition):
+        del producer.sequences[slot], producer.ends[slot]
+        scene.count("forgotten")
+        await send(scene, step, producer)
+        return
     require(
         not answer.error_code, f"produce to {partition.name}: {answer.error_code!r} {answer.error_message}"
     )
@@ -60,11 +67,18 @@ async def send(scene: Scene, step: Step, producer: Producer | None) -> None:
     scene.count("produced")
     if producer is not None:
         producer.sequences[slot] = producer.sequences.get(slot, 0) + len(records)
+        producer.ends[slot] = partition.end
         producer.last = LastBatch(
             topic, slot[1], answer.base_offset, batch, is_recent=stamp in _RECENT or topic.uses_append_time
         )
         if transactional_id is not None and partition not in producer.touched:
             producer.touched.append(partition)
+
+
+def _is_forgotten(error: int, end: int | None, partition: PartitionModel) -> bool:
+    """A start knows no producer of whom no record is left, here as in Apache Kafka: it begins anew."""
+    is_refused = error == ErrorCode.out_of_order_sequence_number
+    return is_refused and end is not None and end <= partition.start
 
 
 async def repeat(scene: Scene, step: Step) -> None:

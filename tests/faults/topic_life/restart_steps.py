@@ -120,9 +120,9 @@ def _spoil(scene: Scene, extra: str, step: Step, rng: random.Random) -> None:
 
 
 def _note_damage(scene: Scene, kind: str, paths: list[Path]) -> None:
-    if kind == damage.LOG_STARTS and paths:
+    if kind in (damage.LOG_STARTS, damage.LEADER_EPOCHS) and paths:
         for partition in scene.model.partitions():
-            partition.start_forgotten()
+            partition.start_damaged(is_checkpoint=kind == damage.LOG_STARTS)
     if kind == damage.PARTITION_METADATA:
         for path in paths:
             scene.restore[path] = scene.world.fs.read_bytes(path)

@@ -35,6 +35,8 @@ class Producer:
     epoch: int = -1
     sequences: dict[tuple[UUID, int], int] = field(default_factory=dict)
     """The next sequence by topic (of this incarnation) and partition."""
+    ends: dict[tuple[UUID, int], int] = field(default_factory=dict)
+    """The offset behind its last batch in each of them."""
     last: LastBatch | None = None
     transaction: int = -1
     """Number of the open transaction; -1 if none is open."""

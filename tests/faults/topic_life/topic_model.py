@@ -51,7 +51,8 @@ class GroupModel:
     latest: dict[Place, int] = field(default_factory=dict)
     """When the last commit was made: one of a transaction counts from when it was sent."""
     remnants: dict[Place, int] = field(default_factory=dict)
-    """Of deleted topics, brought back by a loss of power: nothing deletes them but another commit."""
+    """Of deleted topics, brought back by a loss of power, or not deleted by a coordinator that was out of
+    service: nothing deletes them but another commit."""
 
     revived: set[tuple[Place, int]] = field(default_factory=set)
     """Everything that ever was such a remnant."""
@@ -69,9 +70,13 @@ class GroupModel:
         else:
             self.offsets[place] = offset
 
-    def forget_topic(self, topic: str, at: int) -> None:
+    def forget_topic(self, topic: str, at: int, *, may_be_off: bool) -> None:
+        """`may_be_off`: a coordinator that is out of service does not see it, here as in Apache Kafka."""
         for place in [each for each in self.offsets if each[0] == topic]:
+            offset = self.offsets[place]
             self.commit(place, -1, at)
+            if may_be_off:
+                self.remnants[place] = offset
 
     def stopped(self) -> None:
         self.possible.clear()

@@ -55,7 +55,7 @@ async def delete(scene: Scene, step: Step) -> None:
     await scene.requests.delete_topic(step.topic)
     del scene.model.topics[step.topic]
     for group in scene.model.groups.values():
-        group.forget_topic(step.topic, scene.tick())
+        group.forget_topic(step.topic, scene.tick(), may_be_off=scene.coordinators_may_be_off)
     scene.count("deleted")
 
 

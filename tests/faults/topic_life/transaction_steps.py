@@ -122,7 +122,7 @@ async def _settle(scene: Scene, partitions: list[str], groups: set[str]) -> None
                     await list_offset(client, topic.name, number, LATEST, way) for way in (0, READ_COMMITTED)
                 ]
                 found = ends[0].offset, ends[1].offset
-                expected = partition.end, partition.last_stable_offset
+                expected = partition.end, partition.stable_offsets()
                 if partition.is_settled(*found):
                     break
                 if asyncio.get_running_loop().time() > deadline:
