@@ -4,6 +4,7 @@ On a single device, a disk that hangs holds up every partition anyway, and write
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ T = TypeVar("T")
 
 class DirectoryWorkers:
     def __init__(self, paths: Sequence[Path], fs: FileSystem) -> None:
-        several = len({fs.device(path) for path in paths}) > 1
+        several = len(_devices(paths, fs)) > 1
         self._workers: dict[Path, DirectoryWorker] = {
             path: DirectoryWorker(path) for path in (paths if several else ())
         }
@@ -46,3 +47,12 @@ class DirectoryWorkers:
     def is_stalled(self, path: Path) -> bool:
         worker = self._workers.get(path)
         return worker is not None and worker.is_stalled
+
+
+def _devices(paths: Sequence[Path], fs: FileSystem) -> set[int]:
+    """The devices of the directories; one that cannot be used goes offline when the logs are opened."""
+    found = set()
+    for path in paths:
+        with suppress(OSError):
+            found.add(fs.device(path))
+    return found
