@@ -273,8 +273,10 @@ class Connection:
 
     def _enqueue(self, parts: Parts) -> None:
         for part in parts:
-            self._out.append(part)
-            self._unsent += part.size if isinstance(part, FileRange) else len(part)
+            size = part.size if isinstance(part, FileRange) else len(part)
+            if size:  # an empty part would never count as sent
+                self._out.append(part)
+                self._unsent += size
 
     def _flush(self) -> None:
         """Send until the queue is empty or the socket is full."""

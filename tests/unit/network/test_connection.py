@@ -94,6 +94,18 @@ def test_immediate_answers_come_back_in_order() -> None:
     run(scenario)
 
 
+def test_empty_part_of_an_answer_is_left_out() -> None:
+    """It would never count as sent, and the connection would try for ever: so the queue is looked at."""
+
+    async def scenario() -> None:
+        harness = Harness(lambda _: None)
+        harness.connection._enqueue([b"", b"a", b""])
+        assert list(harness.connection._out) == [b"a"]
+        harness.close()
+
+    run(scenario)
+
+
 def test_a_later_answer_waits_for_an_earlier_pending_one() -> None:
     async def scenario() -> None:
         pending = Pending(holds_back=False)
