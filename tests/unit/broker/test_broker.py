@@ -116,7 +116,7 @@ def test_failure_of_the_last_directory_ends_the_broker(tmp_path: Path) -> None:
         await broker.start()
         fs.fail_write(0, error=errno.ENOSPC)
         await asyncio.to_thread(Admin("127.0.0.1", broker.port).create_topic, "t", 1, {})
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await broker.failed.wait()
         assert broker.failure is not None
         assert str(broker.failure).startswith("no log directory is left: /data: ")

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from tests.patience import PATIENCE
 
 from barnabas.broker.periodic import Periodic
 
@@ -18,7 +19,7 @@ def test_job_that_fails_runs_again(caplog: pytest.LogCaptureFixture) -> None:
 
         periodic = Periodic()
         periodic.every(lambda: 0.0, job, name="test")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await enough.wait()
         await periodic.stop()
         assert len(rounds) == 3
@@ -37,7 +38,7 @@ def test_interval_is_asked_for_each_round() -> None:
 
         periodic = Periodic()
         periodic.every(lambda: next(intervals), job, name="test")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while len(rounds) < 2:
                 await asyncio.sleep(0)
         for _ in range(10):
@@ -61,7 +62,7 @@ def test_stop_waits_for_nothing_and_ends_the_jobs() -> None:
         periodic = Periodic()
         periodic.every(lambda: 0.0, job, name="test")
         await asyncio.sleep(0.01)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await periodic.stop()
         assert ended == [True]
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from kio.schema.errors import ErrorCode
 from tests.fakes.node import Node
+from tests.patience import PATIENCE
 from tests.unit.handlers.conftest import StartNode
 from tests.unit.handlers.producing import (
     BEFORE_ABORTABLE,
@@ -41,7 +42,7 @@ def run(start_node: StartNode) -> Run:
         coordinator.is_slow = True
 
         async def with_loop() -> None:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await scenario(Producing(node, asyncio.get_running_loop()), coordinator)
 
         asyncio.run(with_loop())

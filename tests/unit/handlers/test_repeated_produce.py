@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.node import Node
+from tests.patience import PATIENCE
 
 from barnabas.handlers import produce
 from barnabas.handlers.dispatch import Dispatcher
@@ -213,7 +214,7 @@ def test_produce_whose_topic_cannot_be_created_does_not_hang(
         dispatcher, connection = Dispatcher(node.context, asyncio.get_running_loop()), FakeConnection()
         request = frame(node, 9, 1, batch(), topic="new")
         assert isinstance(dispatcher.on_frame(connection, request), Pending)  # type: ignore[arg-type]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not connection.is_closed:
                 await asyncio.sleep(0)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.patience import PATIENCE
 
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.base.ranges import FileRange
@@ -62,7 +63,7 @@ class Harness:
 
     async def receive(self, count: int) -> bytes:
         received = b""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while len(received) < count:
                 chunk = await asyncio.get_running_loop().sock_recv(self.client, 1 << 16)
                 if not chunk:
@@ -71,7 +72,7 @@ class Harness:
         return received
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not condition():
                 await asyncio.sleep(0)
 

@@ -1,5 +1,7 @@
 import asyncio
 
+from tests.patience import PATIENCE
+
 from barnabas.network.slices import SLICE_SECONDS, Slices
 
 
@@ -62,7 +64,7 @@ def test_cancelled_work_does_not_keep_the_others_waiting() -> None:
         second = asyncio.get_running_loop().create_task(slices.pause())
         await asyncio.sleep(0)
         first.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await second
         assert first.cancelled()
 

@@ -2,6 +2,7 @@ import asyncio
 import errno
 from collections.abc import Callable
 
+from tests.patience import PATIENCE
 from tests.unit.replication.support import Bench, batch, run
 
 from barnabas.base.config.log_config import LogConfig
@@ -132,7 +133,7 @@ def test_drain_waits_for_the_sync_that_runs_and_the_one_behind_it() -> None:
         assert first == [None]
         assert not draining.done()
         await bench.step()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await draining
         assert second == [None]
 
@@ -143,7 +144,7 @@ def test_drain_without_work_returns() -> None:
     async def scenario() -> None:
         bench = Bench()
         bench.partition.append(batch(), 1)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await bench.flusher.drain()
 
     run(scenario)

@@ -2,6 +2,7 @@ import asyncio
 import errno
 
 import pytest
+from tests.patience import PATIENCE
 from tests.unit.replication.support import NOW, Bench, batch, run
 
 from barnabas.base.config.log_config import LogConfig
@@ -355,7 +356,7 @@ def test_fetch_whose_time_is_up_answers_with_what_there_is() -> None:
     async def scenario() -> None:
         bench = Bench()
         fetch = Fetch(bench, wanted=1, max_wait=0.001)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not fetch.asked:
                 await asyncio.sleep(0.001)
         assert fetch.asked == [True]
