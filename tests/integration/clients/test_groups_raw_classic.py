@@ -148,7 +148,7 @@ def test_group_takes_no_more_than_its_size(kafka_broker: Broker, group: str) -> 
         joining = [connections.enter_context(RawClient(kafka_broker.port)) for _ in range(2 * size)]
         for each in joining:
             each.send("join_group", 3, **join_fields(group))
-        # As many as fit wait. The others are refused at once, except the first if it was alone in a generation.
+        # As many as fit wait. The others are refused at once, except a first one that was alone.
         codes: list[int] = []
         while len(codes) < size:
             answered, _, _ = select.select([each._socket for each in joining], [], [], PATIENCE)

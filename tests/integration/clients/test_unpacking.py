@@ -35,7 +35,8 @@ from barnabas.testing import Broker
 
 HOUR = 3_600_000
 _VERSION = 9
-_HOLD_LIMIT = 0.1
+_HOLD_LIMIT = 0.3
+"""Seconds of CPU time. The first request of an API loads its schema, which may take a third of this."""
 _COMPACT = {"cleanup.policy": "compact"}
 _ZSTD_TOPIC = {"compression.type": "zstd"}
 _APPEND_TIME = {"message.timestamp.type": "LogAppendTime", "compression.type": "uncompressed"}
@@ -74,6 +75,13 @@ def bomb(codec: int, unpacked: int, timestamp: int) -> bytes:
     count = unpacked // len(_TINY)
     header = BatchHeader(0, 0, -1, MAGIC_V2, 0, codec, count - 1, timestamp, timestamp, -1, -1, -1, count)
     return assemble(header, compress(codec, _TINY * count))
+
+
+def assert_no_long_hold(broker: Broker) -> None:
+    """Of the requests at hand; the first ones of other tests load a coordinator, which takes longer."""
+    holds = broker.loop_holds()
+    found = {name: holds[name] for name in ("Produce", "ListOffsets") if name in holds}
+    assert all(worst < _HOLD_LIMIT for _, worst in found.values()), found
 
 
 def keys_of(client: RawClient, topic: str) -> list[bytes | None]:
@@ -214,7 +222,7 @@ def test_no_batch_holds_the_event_loop(broker: Broker, client: RawClient, topic:
     assert produce(client, topic, huge).error_code == 0
     assert list_offset(client, topic, now + 1).offset == -1
     assert list_offset(client, topic, now).offset == 0
-    assert broker.worst_loop_hold < _HOLD_LIMIT, broker.loop_holds()
+    assert_no_long_hold(broker)
 
 
 def test_lookups_by_time_over_many_large_batches_do_not_hold_the_event_loop(
@@ -222,15 +230,15 @@ def test_lookups_by_time_over_many_large_batches_do_not_hold_the_event_loop(
 ) -> None:
     now = now_ms()
     values = [os.urandom(80) for _ in range(5000)]
-    broker.create_topic(f"{topic}-many", 20)
+    broker.create_topic(f"{topic}-many", 80)
     sent = build_batch([Record(i, now - 5000 + i, b"k", value) for i, value in enumerate(values)])
-    for partition in range(20):
+    for partition in range(80):
         produce(client, f"{topic}-many", sent, partition=partition)
-    wanted = [{"partition_index": partition, "timestamp": now - 1} for partition in range(20)]
+    wanted = [{"partition_index": partition, "timestamp": now - 1} for partition in range(80)]
     topics = [{"name": f"{topic}-many", "partitions": wanted}]
     answer = client.call("list_offsets", 7, replica_id=-1, isolation_level=0, topics=topics)
-    assert [each.offset for each in answer.topics[0].partitions] == [4999] * 20
-    assert broker.worst_loop_hold < _HOLD_LIMIT, broker.loop_holds()
+    assert [each.offset for each in answer.topics[0].partitions] == [4999] * 80
+    assert_no_long_hold(broker)
 
 
 def test_the_largest_timestamp_is_found_behind_a_false_claim(client: RawClient, topic: str) -> None:
