@@ -53,7 +53,7 @@ def check_store(config: BrokerConfig, store: Path, fs: FileSystem) -> None:
     if store.exists():
         return
     for path in config.log_dirs:
-        count = len(_partitions_in(path, fs))
+        count = sum(_has_log(path / str(key), fs) for key in _partitions_in(path, fs))
         if count:
             _refuse(
                 config,
@@ -124,6 +124,13 @@ def _partitions_in(path: Path, fs: FileSystem) -> list[TopicPartition]:
         found = map(names.parse_directory, fs.list_directories(path))
         return [each.topic_partition for each in found if each is not None and not each.mark]
     return []
+
+
+def _has_log(directory: Path, fs: FileSystem) -> bool:
+    """Whether a directory with the name of a partition is one, and not just named like one."""
+    with suppress(OSError):
+        return any(name.endswith(names.LOG) for name in fs.listdir(directory))
+    return False
 
 
 def _listed(lost: Sequence[str]) -> str:
