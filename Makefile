@@ -11,7 +11,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip
            --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev tools test check format unit both alone soak bench demo lock clean
+.PHONY: help run install dev tools test check format unit both alone soak bench demo docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,11 +51,15 @@ demo: $(VENV)/.spark ## broker, events, pipelines on Spark and their report, in 
 	@command -v java >/dev/null || { echo "Spark needs Java 17 or newer. On Debian: sudo apt-get install default-jdk-headless" >&2; exit 1; }
 	@$(BIN)/python -m barnabas.pipelines.demo $(ARGS)
 
+docs: dev ## write docs/files.md from the docstrings
+	$(BIN)/python tools/file_map.py
+
 lock: dev ## resolve the dependencies anew and write requirements/*.txt
 	$(COMPILE) --upgrade --only-build-deps --build-deps-for editable --output-file requirements/build.txt pyproject.toml
 	$(COMPILE) --upgrade --output-file requirements/broker.txt pyproject.toml
 	$(COMPILE) --upgrade --extra spark --constraint requirements/broker.txt --output-file requirements/spark.txt pyproject.toml
-	$(COMPILE) --upgrade --extra dev --extra spark --constraint requirements/build.txt --constraint requirements/spark.txt --output-file requirements/dev.txt pyproject.toml
+	$(COMPILE) --upgrade --extra spark --extra registry --constraint requirements/spark.txt --output-file requirements/registry.txt pyproject.toml
+	$(COMPILE) --upgrade --extra dev --extra spark --extra registry --constraint requirements/build.txt --constraint requirements/registry.txt --output-file requirements/dev.txt pyproject.toml
 
 clean: ## remove what was built and installed here (never ./data)
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

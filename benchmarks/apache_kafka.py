@@ -1,7 +1,7 @@
 """Apache Kafka as the yardstick: jars from Maven Central, a single KRaft node with the options it ships with.
 
 Jars and a formatted, empty data directory are kept in the cache (`$BARNABAS_BENCH_CACHE`, else
-`~/.cache/barnabas-bench`), so Maven is asked once per version and formatting costs one JVM start once.
+`~/.cache/barnabas-bench`), so Maven runs once per version and formatting costs one JVM start once.
 Whatever is missing (java, mvn, the network) raises `ApacheKafkaUnavailable` with a sentence a person can
 act on; the benchmark then measures Barnabas alone.
 """

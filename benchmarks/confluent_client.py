@@ -133,7 +133,7 @@ def _send_at_rate(bootstrap_servers: str, topic: str, records: int, rate: float)
 
 
 def _consume_some(consumer: Consumer, wanted: int) -> int:
-    # `consume` waits for as many as it is asked for: asking for more than are left would time its timeout.
+    # `consume` waits for as many as it is given: requesting more than are left would time its timeout.
     messages = consumer.consume(num_messages=min(wanted, 1000), timeout=30)
     if not messages:
         raise ClientFailed("no records for 30 s")

@@ -50,28 +50,28 @@ class ClassicMember:
         self.left = False
         self._topic = topic
         self._partition_count = partition_count
-        self._asked = JOIN_GROUP
+        self._api_key = JOIN_GROUP
 
     def start(self) -> bytes:
         self.settled = False
-        self._asked = JOIN_GROUP
+        self._api_key = JOIN_GROUP
         return group_protocol.join_group(self.group, self.member_id, self._topic)
 
     def heartbeat(self) -> bytes:
-        self._asked = group_protocol.HEARTBEAT
+        self._api_key = group_protocol.HEARTBEAT
         return group_protocol.heartbeat(self.group, self.generation, self.member_id)
 
     def leave(self) -> bytes:
-        self._asked = LEAVE_GROUP
+        self._api_key = LEAVE_GROUP
         return group_protocol.leave_group(self.group, self.member_id)
 
     def receive(self, answer: bytes) -> bytes | None:
-        if self._asked == JOIN_GROUP:
+        if self._api_key == JOIN_GROUP:
             return self._joined(answer)
-        if self._asked == SYNC_GROUP:
+        if self._api_key == SYNC_GROUP:
             return self._synced(answer)
         error = group_protocol.first_error(answer)
-        if self._asked == LEAVE_GROUP:
+        if self._api_key == LEAVE_GROUP:
             _refuse(error, "leaving")
             self.left, self.partitions = True, frozenset()
             return None
@@ -87,7 +87,7 @@ class ClassicMember:
             return self.start()
         _refuse(joined.error, "joining")
         self.member_id, self.generation = joined.member_id, joined.generation
-        self._asked = SYNC_GROUP
+        self._api_key = SYNC_GROUP
         given = self._deal_out(sorted(joined.members)) if joined.leader == self.member_id else {}
         return group_protocol.sync_group(self.group, self.generation, self.member_id, given)
 

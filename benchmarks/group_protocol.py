@@ -100,7 +100,7 @@ def consumer_group_heartbeat(
     topic: str | None = None,
     owned: tuple[bytes, Iterable[int]] | None = None,
 ) -> bytes:
-    """`topic` is the subscription, told once; `owned` is (topic id, partitions), told when it changed.
+    """`topic` is the subscription, sent once; `owned` is (topic id, partitions), sent when it changed.
 
     An `owned` with an empty topic id says that nothing is owned.
     """
@@ -135,8 +135,8 @@ def offset_commit(
 def offset_fetch(group: str, topic: str, partitions: Sequence[int]) -> bytes:
     listed = encoded_array(struct.pack(">i", partition) for partition in partitions)
     topics = encoded_array([encoded_string(topic) + listed + NO_TAGS])
-    asked = encoded_string(group) + _NULL + struct.pack(">i", -1) + topics + NO_TAGS
-    return encoded_request(OFFSET_FETCH, 9, encoded_array([asked]) + b"\x00" + NO_TAGS)
+    requested = encoded_string(group) + _NULL + struct.pack(">i", -1) + topics + NO_TAGS
+    return encoded_request(OFFSET_FETCH, 9, encoded_array([requested]) + b"\x00" + NO_TAGS)
 
 
 def _after_header(response: bytes) -> Reader:
@@ -203,7 +203,7 @@ def parse_sync_group(response: bytes) -> tuple[int, frozenset[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What ConsumerGroupHeartbeat answered; `partitions` is None when the assignment is not told anew."""
+    """What ConsumerGroupHeartbeat answered; `partitions` is None when the assignment did not change."""
 
     error: int
     message: str | None

@@ -138,5 +138,5 @@ def _rectangle(x: float, y: float, width: float, height: float, colour: str) -> 
 
 
 def _vertical(x: float, top: float, bottom: float, colour: str, width: int) -> str:
-    place = f'x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}"'
-    return f'<line {place} stroke="{colour}" stroke-width="{width}"/>'
+    ends = f'x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}"'
+    return f'<line {ends} stroke="{colour}" stroke-width="{width}"/>'

@@ -25,7 +25,7 @@ class BrokerFailed(Exception):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now, all different."""
+    """Ports that no process listens on now, all different."""
     probes = [socket.create_server((HOST, 0)) for _ in range(count)]
     ports = [probe.getsockname()[1] for probe in probes]
     for probe in probes:

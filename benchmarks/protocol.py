@@ -21,7 +21,7 @@ _NULL = b"\x00"
 
 
 class UnexpectedAnswer(Exception):
-    """The broker answered with an error, or with bytes that are not the asked response."""
+    """The broker answered with an error, or with bytes that are not the response to the request."""
 
 
 def encoded_string(text: str) -> bytes:
@@ -67,7 +67,7 @@ def fetch(
     *,
     is_committed_only: bool = False,
 ) -> bytes:
-    """Fetch v12 without a session, from each (partition, offset); read_committed if so asked."""
+    """Fetch v12 without a session, from each (partition, offset); read_committed if `is_committed_only`."""
     partitions = encoded_array(
         struct.pack(">iiqiqi", index, -1, offset, -1, -1, partition_max_bytes) + NO_TAGS
         for index, offset in offsets
@@ -79,8 +79,8 @@ def fetch(
 
 def metadata(topics: Sequence[str] | None) -> bytes:
     """Metadata v9 of the named topics, or of all topics when None; never creates one."""
-    asked = b"\x00" if topics is None else encoded_array(encoded_string(name) + NO_TAGS for name in topics)
-    return encoded_request(METADATA, 9, asked + b"\x00\x00\x00" + NO_TAGS)
+    names = b"\x00" if topics is None else encoded_array(encoded_string(name) + NO_TAGS for name in topics)
+    return encoded_request(METADATA, 9, names + b"\x00\x00\x00" + NO_TAGS)
 
 
 def create_topic(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from benchmarks.figures import MISSING, TIMES, format_figure, format_number, format_target
 from benchmarks.medians import median
 from benchmarks.results import ChangeRow, Results, Row
 
+_COLUMNS = 120
 _LEAST = (12, 12, 8, 9, 1)
 _CHANGE_HEADER = ("", "without", "with", "change", "target", "")
 
@@ -33,12 +36,11 @@ def terminal_table(results: Results) -> str:
 def markdown(results: Results, picture: str) -> str:
     """The page under benchmarks/results/; `picture` is the file name of the chart beside it."""
     lines = [f"# Benchmark of {results.date}", "", f"![Barnabas beside Apache Kafka]({picture})", ""]
-    lines += [
-        f"{', '.join(results.machine)}; {', '.join(results.versions)}. The clients ran on the same cores."
-    ]
-    lines += [
-        f"Medians of {results.rounds} rounds, both brokers in turn; a ratio is Barnabas / what is beside it."
-    ]
+    lines += textwrap.wrap(
+        f"{', '.join(results.machine)}; {', '.join(results.versions)}. The clients ran on the same cores. "
+        f"Medians of {results.rounds} rounds, both brokers in turn; a ratio is Barnabas / what is beside it.",
+        _COLUMNS,
+    )
     for group, rows in results.grouped():
         lines += ["", f"## {group}", "", *_markdown_table(_header(rows), [_cells(row) for row in rows])]
     if results.changes:
@@ -48,9 +50,8 @@ def markdown(results: Results, picture: str) -> str:
     lines += _markdown_table(("", "beside it", "Barnabas"), [_spread_cells(row) for row in results.rows])
     if results.notes or results.failures:
         lines += ["", "## Notes", ""]
-        lines += [f"- {note}" for note in results.notes] + [
-            f"- Failed: {failure}" for failure in results.failures
-        ]
+        for note in (*results.notes, *(f"Failed: {failure}" for failure in results.failures)):
+            lines += textwrap.wrap(f"- {note}", _COLUMNS, subsequent_indent="  ")
     return "\n".join(lines) + "\n"
 
 

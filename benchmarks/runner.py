@@ -1,4 +1,4 @@
-"""Runs the scenarios: both brokers side by side, in turn, several rounds; who goes first changes each round.
+"""Runs the scenarios: both brokers side by side, in turn, several rounds; the order changes each round.
 
 Before anything is counted both brokers get a long stretch of small requests and one round of every scenario:
 the JVM goes on compiling for many seconds of load, on the cores that are measured. A scenario that fails is
@@ -199,11 +199,11 @@ class Runner:
             for found in rows.run(
                 names, self._plan.rounds, lambda text: self._progress.update(f"spark  {text}")
             ):
-                who = Barnabas.name if found.form == OURS else spark.YARDSTICK
+                broker = Barnabas.name if found.form == OURS else spark.YARDSTICK
                 if isinstance(found, spark.Failure):
-                    self._fail(results, found.job, who, spark.SparkProcessFailed(found.error))
+                    self._fail(results, found.job, broker, spark.SparkProcessFailed(found.error))
                 else:
-                    figures[found.job].setdefault(who, []).append(found.figure)
+                    figures[found.job].setdefault(broker, []).append(found.figure)
         except _FAILURES as error:
             self._fail(results, spark.NAME, barnabas.name, error)
         for name in names:

@@ -202,8 +202,8 @@ class SmallBatches:
         (ticks,) = self.topics(stage.sizes)
         # Of partition 0, one record at a time; the others are there to be looked at.
         start = stage.sizes.idle_batches - _STEADY_AFTER if warm_up else 0
-        places = json.dumps({ticks.name: {"0": start, "1": -1, "2": -1, "3": -1}})
-        reader = stage.stream(form, ticks.name).option("startingOffsets", places)
+        offsets = json.dumps({ticks.name: {"0": start, "1": -1, "2": -1, "3": -1}})
+        reader = stage.stream(form, ticks.name).option("startingOffsets", offsets)
         rows = reader.option("maxOffsetsPerTrigger", "1").load()
         if self._into_topic:
             topic = stage.new_topic(1)

@@ -21,8 +21,8 @@ _IS_COMMIT = b"\x01"
 
 
 def find_coordinator(transactional_id: str) -> bytes:
-    asked = encoded_array([encoded_string(transactional_id)])
-    return encoded_request(FIND_COORDINATOR, 4, _TRANSACTION + asked + NO_TAGS)
+    keys = encoded_array([encoded_string(transactional_id)])
+    return encoded_request(FIND_COORDINATOR, 4, _TRANSACTION + keys + NO_TAGS)
 
 
 def init_producer_id(transactional_id: str) -> bytes:

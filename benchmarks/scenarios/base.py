@@ -108,7 +108,7 @@ _numbers = itertools.count()
 def topic(
     broker: BrokerProcess, partitions: int, *, settled: bool = True
 ) -> Iterator[tuple[Connection, str]]:
-    """A connection and a new topic, which is gone from the disk before the next measurement begins."""
+    """A connection and a new topic, which is removed from the disk before the next measurement begins."""
     name = f"bench-{next(_numbers):05d}"
     with broker.connect() as connection:
         raw_client.create_topic(connection, name, partitions)
@@ -119,7 +119,7 @@ def topic(
         finally:
             with broker.connect() as other:
                 raw_client.delete_topic(other, name)
-            wait_until_gone(broker.log_dir, name)
+            wait_until_deleted(broker.log_dir, name)
 
 
 def settle(connection: Connection, name: str, partitions: int) -> None:
@@ -136,7 +136,7 @@ def settle(connection: Connection, name: str, partitions: int) -> None:
         raw_client.produce_times(connection, request, answer, 2)
 
 
-def wait_until_gone(log_dir: Path, name: str) -> None:
+def wait_until_deleted(log_dir: Path, name: str) -> None:
     """Deletion goes on in the background; its unlinking must not fall into the next measurement."""
     deadline = time.monotonic() + DELETION_TIMEOUT
     while time.monotonic() < deadline:

@@ -42,13 +42,13 @@ class CommitRequests:
         self._request = bytearray(request)
         # Behind the partitions are the tags of the topic and of the request.
         first = len(request) - 2 - _PARTITION_BYTES * len(partitions) + 4
-        self._places = [first + _PARTITION_BYTES * turn for turn in range(len(partitions))]
+        self._positions = [first + _PARTITION_BYTES * turn for turn in range(len(partitions))]
         self._offset = 0
 
     def next_request(self) -> bytearray:
         self._offset += 1
-        for place in self._places:
-            struct.pack_into(">q", self._request, place, self._offset)
+        for position in self._positions:
+            struct.pack_into(">q", self._request, position, self._offset)
         return self._request
 
 

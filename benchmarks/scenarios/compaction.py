@@ -15,7 +15,7 @@ from benchmarks.metrics import Metric, Target
 from benchmarks.processes import BrokerProcess
 from benchmarks.protocol import ProduceAnswer, UnexpectedAnswer
 from benchmarks.raw_client import Connection
-from benchmarks.scenarios.base import Scenario, Settings, topic, wait_until_gone
+from benchmarks.scenarios.base import Scenario, Settings, topic, wait_until_deleted
 
 GROUP = "Log compaction, a tenth of the records live"
 RECORDS_A_SECOND = 200
@@ -56,7 +56,7 @@ class CleaningRate:
             _, left = _sizes(log)
             if left > LARGEST_LIVE_SHARE * dirty:
                 raise UnexpectedAnswer(f"{name}: {left:,} of {dirty:,} bytes are left after cleaning")
-        wait_until_gone(broker.log_dir, name)
+        wait_until_deleted(broker.log_dir, name)
         return {"mb_s": dirty / seconds / 1e6}
 
 
@@ -120,7 +120,7 @@ class ProducerBesideCleaning:
             quiet = producer.run(lambda count: count >= settings.latency_records)
             log.release()
             beside = producer.run(self._cleaned(log, active))
-        wait_until_gone(broker.log_dir, name)
+        wait_until_deleted(broker.log_dir, name)
         calm, busy = percentile(quiet, 99), percentile(beside, 99)
         return {"quiet_ms": calm * 1e3, "cleaning_ms": busy * 1e3, "times": busy / calm}
 

@@ -52,7 +52,7 @@ class ConfluentProduce:
 
 
 class ConfluentSmall:
-    """Records/s when the client is told to send each record by itself."""
+    """Records/s when the client is set to send each record by itself."""
 
     group = GROUP
     name = "confluent/small"

@@ -1,7 +1,7 @@
 """Consumer groups of confluent-kafka: from the first `subscribe` until every member has its partition.
 
 All members live in this process, each with librdkafka's own threads; a partition for each, so a member that
-has exactly one and shares it with nobody has its final assignment. Starting the clients is part of it.
+has exactly one and shares it with no other has its final assignment. Starting the clients is part of it.
 """
 
 from __future__ import annotations

@@ -47,13 +47,13 @@ def group_topic(broker: BrokerProcess, partitions: int) -> str:
 
 
 def await_coordinator(connection: Connection, group: str, topic: str, timeout: float = 30.0) -> None:
-    """Ask until the coordinator is found and answers: Kafka makes the offsets topic when first asked."""
+    """Retry until the coordinator responds: the first request makes Kafka create the offsets topic."""
     deadline = time.perf_counter() + timeout
     while True:
         error = group_protocol.coordinator_error(connection.call(group_protocol.find_coordinator(group)))
         if not error:
-            asked = group_protocol.offset_fetch(group, topic, [0])
-            error, _ = group_protocol.parse_offset_fetch(connection.call(asked))
+            request = group_protocol.offset_fetch(group, topic, [0])
+            error, _ = group_protocol.parse_offset_fetch(connection.call(request))
         if not error:
             return
         if time.perf_counter() > deadline:

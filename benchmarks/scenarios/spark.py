@@ -1,7 +1,7 @@
 """Topics in Spark: our data source beside Spark's own Kafka connector, on the same broker (ours) and session.
 
-Spark runs in a process of its own (`benchmarks.spark_process`), which is told what to measure and answers
-with figures. Without PySpark or Java there are no rows; without the connector's jars there is nobody beside.
+Spark runs in a process of its own (`benchmarks.spark_process`), which is sent what to measure and answers
+with figures. Without PySpark or Java there are no rows; without the connector's jars there is no comparison.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Send = Callable[[Connection, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """One long request, or a few, and who waits meanwhile."""
+    """One long request, or a few, and the clients that wait meanwhile."""
 
     short_name: str
     title: str

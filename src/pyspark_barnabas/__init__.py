@@ -45,6 +45,9 @@ class DefaultSource(DataSource):
         return make_writer(self.options, schema, overwrite)
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":  # noqa: N802
+        from barnabas.spark.spark_version import STREAM_WRITES, require
+
+        require(STREAM_WRITES, "Writing a stream")
         from barnabas.spark.stream_writer import make_stream_writer
 
         return make_stream_writer(self.options, schema, overwrite)

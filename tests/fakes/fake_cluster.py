@@ -1,7 +1,7 @@
-"""A client's cluster of several brokers without sockets: what each is asked, and what it answers.
+"""A client's cluster of several brokers without sockets. It records and answers requests.
 
-`answers` gives an API's response, as plain fields, for the broker asked (None: any) and the request's fields.
-Responses are built with kio's classes, so that a field of a wrong name fails.
+`answers` gives an API's response, as plain fields, for the broker that gets the request (None: any) and the
+request's fields. Responses are built with kio's classes, so that a field of a wrong name fails.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 from tests.fakes.scripted_broker import _with_errors
 
-from barnabas.client import codec
 from barnabas.client.address import Address
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import Unsupported
 from barnabas.client.settings import ClientSettings
+from barnabas.wire import message_codec as codec
 
 Fields = Mapping[str, Any]
 Answer = Callable[[int | None, Fields], Fields]
 
 
-class Asked(NamedTuple):
+class SentRequest(NamedTuple):
     api: str
     to: int | None
     fields: Fields
@@ -32,12 +32,12 @@ class FakeCluster(Cluster):
         super().__init__(
             ClientSettings((Address("127.0.0.1", 1),), request_timeout=5.0, api_timeout=0.0, patience=0.0)
         )
-        self.asked: list[Asked] = []
+        self.requests: list[SentRequest] = []
         """Every request but Metadata."""
         self._brokers = brokers
         self._answers = answers
 
-    def ask(
+    def request(
         self, api: str, *, to: int | None = None, max_version: int | None = None, **fields: object
     ) -> Any:
         shape = self.version_of(api, to=to, max_version=max_version)
@@ -45,7 +45,7 @@ class FakeCluster(Cluster):
         if api == "metadata":
             answer = {**self._cluster(), **answer}
         else:
-            self.asked.append(Asked(api, to, fields))
+            self.requests.append(SentRequest(api, to, fields))
         return codec._build(codec._class(api, shape, "response"), _with_errors(answer))
 
     def version_of(self, api: str, *, to: int | None = None, max_version: int | None = None) -> int:
@@ -55,7 +55,7 @@ class FakeCluster(Cluster):
         return highest if max_version is None else min(highest, max_version)
 
     def apis(self) -> list[str]:
-        return [each.api for each in self.asked]
+        return [each.api for each in self.requests]
 
     def _cluster(self) -> Fields:
         nodes = [

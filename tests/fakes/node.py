@@ -9,43 +9,50 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from types import NoneType
 from typing import Any, ParamSpec, TypeVar, cast, get_args
 
 from kio.index import load_request_schema, load_response_schema
+from tests.fakes.inline_executor import InlineExecutor
 from tests.strategies.entities import entity_in, is_array, read, written
 
 from barnabas.base.clock import ManualClock
 from barnabas.base.config.broker_config import BrokerConfig
-from barnabas.base.config.log_config import LogConfig
-from barnabas.base.config.topic_config import resolve_log_config
+from barnabas.base.config.current_config import CurrentConfig
 from barnabas.base.deferred import Deferred
+from barnabas.base.descriptors import DescriptorLimits
 from barnabas.base.errors import KafkaError
-from barnabas.client.transaction_states import DescribeTransactionsResponse
-from barnabas.controller.configs import ConfigAdmin
-from barnabas.controller.producer_ids import ProducerIds
+from barnabas.broker.builder import BrokerParts, Builder, build_controller, build_logs
+from barnabas.broker.environment import Environment
+from barnabas.broker.replication import Replication
+from barnabas.broker.scheduler import Scheduler
 from barnabas.controller.requests import NewTopic
-from barnabas.controller.topics import TopicAdmin
-from barnabas.coordinator.group_coordinator import GroupCoordinator
-from barnabas.coordinator.runtime.hosted_shard import HostedShard
-from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
-from barnabas.handlers.context import Context, Request
+from barnabas.group.coordinator import GroupCoordinator
+from barnabas.handlers.context import Request
+from barnabas.handlers.contexts import Contexts
 from barnabas.handlers.registry import API_VERSIONS, APIS, AS_IT_CAME, handler_of
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
+from barnabas.metadata.membership import LogHistory
 from barnabas.metadata.sqlite_store import SqliteStore
 from barnabas.network.connection import Peer
+from barnabas.network.request_memory import RequestMemory
+from barnabas.network.slices import Slices
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
-from barnabas.replication.fetch_sessions import FetchSessions
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import Partitions
-from barnabas.storage.logs import Logs, LogsSettings
+from barnabas.storage.deleted_files import unlink_now
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.logs import Logs
+from barnabas.transaction.coordinator import TransactionCoordinator
 from barnabas.wire import Reply, encode_response, parse_request
+from barnabas.wire.transaction_states import DescribeTransactionsResponse
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,6 +60,7 @@ T = TypeVar("T")
 _KEYS = {api.name: api.key for api in APIS.values()}
 _DESCRIBE_TRANSACTIONS = _KEYS["DescribeTransactions"]
 """kio cannot read the start of a transaction that has none."""
+_MAY_WAIT_FOR_THE_STORE = frozenset({_KEYS["InitProducerId"], _KEYS["EndTxn"]})
 _ZEROES = {"string": "", "bool": False}
 
 
@@ -61,52 +69,69 @@ class Node:
         self.clock: ManualClock = ManualClock()
         self.listener: str = "PLAINTEXT"
         self._put_off: list[Callable[[], None]] = []
-        self.config: BrokerConfig = BrokerConfig.from_properties(
+        config = BrokerConfig.from_properties(
             {"listeners": "PLAINTEXT://localhost:9092", "log.dirs": str(directory / "data")} | properties
         )
+        self.settings: CurrentConfig = CurrentConfig(config)
+        self.loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
+        """Runs what a request left to be done later: a flush, a handler that awaits."""
+        self.executor: Executor = InlineExecutor()
+        self._environment: Environment = Environment(clock=self.clock, rng=Random(1))
         self.store: SqliteStore = SqliteStore(directory / "metadata.db")
-        self.cluster: ClusterMetadata = ClusterMetadata(self.store, self.clock)
+        self.cluster: ClusterMetadata = ClusterMetadata(self.store)
         self.cluster.load("the-cluster")
-        self.cluster.join(self.config.broker_id, self.config.advertised_listeners, self.config.rack)
-        settings = LogsSettings(self.config.broker_id, self.cluster.image.cluster_id)
-        self.logs: Logs = Logs(self.config.log_dirs, settings, self._config_of, clock=self.clock)
+        membership, controller = build_controller(
+            self.settings, self.cluster, self._environment, config.advertised_listeners
+        )
+        membership.join(LogHistory())
+        controller.react()
+        self._replication: Replication = Replication(
+            self.settings, self._environment, self.cluster, membership, controller, self, self.loop
+        )
+        self.logs: Logs = build_logs(
+            self.settings, self.cluster, self._environment, DescriptorLimits(), _ignore, unlink_now
+        )
         self.logs.open_all()
-        self.partitions: Partitions = Partitions(
-            self.config.broker_id, self.logs, cast(Flusher, None), self._config_of
-        )
-        self.groups: GroupCoordinator = GroupCoordinator(
-            self.config, self.partitions, self.clock, _load_at_once, _never, _at_once
-        )
-        producer_ids = ProducerIds(self.store, self.config.broker_id)
-        self.transactions: TransactionCoordinator = TransactionCoordinator(
-            self.config,
-            self.partitions,
-            self.clock,
-            _load_at_once,
-            self.later,
-            _at_once,
-            self.get,
-            producer_ids.next_producer_id,
-        )
-        self.context: Context = Context(
-            config=self.config,
-            clock=self.clock,
-            cluster=self.cluster,
-            topics=TopicAdmin(self.cluster, self.config),
-            configs=ConfigAdmin(self.cluster, self.config),
-            producer_ids=producer_ids,
-            partitions=self.partitions,
-            logs=self.logs,
-            fetch_sessions=cast(FetchSessions, None),
-            store=self,
-            group_host=self,
-            transaction_host=_TransactionHost(self.transactions),
-            executor=cast(Executor, None),
-        )
+        self.flusher: Flusher = Flusher(self.loop, self.executor)
+        self.parts: BrokerParts = self._build()
+        self.partitions: Partitions = self.parts.partitions
+        self.contexts: Contexts = self.parts.contexts
+        for host in (self.parts.groups, self.parts.transactions):
+            host.load()
+            host.start(self.cluster.image)
 
-    def _config_of(self, topic: str) -> LogConfig:
-        own = self.cluster.image.topic_configs.get(topic, {})
-        return resolve_log_config(own, self.config.log_defaults())
+    def _build(self) -> BrokerParts:
+        return Builder(
+            self.settings,
+            self._environment,
+            self.store,
+            self,
+            self.cluster,
+            self.logs,
+            self.flusher,
+            self.executor,
+            Scheduler(_at_once, self.later, None),
+            Slices(),
+            RequestMemory(),
+            self._replication,
+        ).build()
+
+    @property
+    def config(self) -> BrokerConfig:
+        return self.settings.value
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.parts.groups.get()
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.parts.transactions.get()
+
+    def use_transaction_host(self, host: Any) -> None:
+        """Have Produce requests verified by another coordinator."""
+        records = replace(self.contexts.records, transaction_host=host)
+        self.contexts = replace(self.contexts, records=records)
 
     @property
     def image(self) -> ClusterImage:
@@ -118,16 +143,14 @@ class Node:
         self._follow()
         return result
 
-    def get(self) -> GroupCoordinator:
-        """The group host's part."""
-        return self.groups
-
     def _follow(self) -> None:
         self.partitions.follow(self.cluster.image)
-        self.groups.follow(self.cluster.image)
-        self.transactions.follow(self.cluster.image)
+        self.parts.groups.follow(self.cluster.image)
+        self.parts.transactions.follow(self.cluster.image)
 
     def close(self) -> None:
+        self.loop.run_until_complete(self._replication.stop())
+        self.loop.close()
         self.logs.abandon()
         self.cluster.close()
         self.store.close()
@@ -137,9 +160,19 @@ class Node:
     def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:
         """Keys of `configs` with an underscore for each dot."""
         own = {key.replace("_", "."): value for key, value in configs.items()}
-        (result,) = self.context.topics.create_topics([NewTopic(name, partitions, configs=own)])
+        (result,) = self.parts.topics.create_topics([NewTopic(name, partitions, configs=own)])
         assert not result.error, result.message
         self._follow()
+
+    def elect(
+        self, topic: str, partition: int = 0, *, leader: int | None = None, epoch: int | None = None
+    ) -> None:
+        """Another leader of a partition, or another epoch of the same."""
+        found = self.partitions.get(topic, partition)
+        image = self.cluster.image.topics[topic].partitions[partition]
+        leader = image.leader if leader is None else leader
+        epoch = found.leader_epoch if epoch is None else epoch
+        found.follow(image._replace(leader=leader, leader_epoch=epoch))
 
     def advance(self, ms: int) -> None:
         """Let time go by; what is due in the coordinators is done, and what was put off."""
@@ -176,11 +209,26 @@ class Node:
         newest = version if key in AS_IT_CAME else APIS[key].max_version
         parsed, raw = parse_request(key, version, newest, memoryview(data).toreadonly(), 0)
         request = Request(key, version, 1, "test", Peer("localhost", 1, self.listener), parsed, raw)
-        reply: Reply | Deferred[Reply] | Coroutine[Any, Any, Reply] = handler_of(key)(self.context, request)
+        reply: Reply | Deferred[Reply] | Coroutine[Any, Any, Reply]
+        if key in _MAY_WAIT_FOR_THE_STORE:
+            reply = self.loop.run_until_complete(
+                _with_its_tasks(lambda: handler_of(key)(self.contexts.of(key), request))
+            )
+        else:
+            reply = handler_of(key)(self.contexts.of(key), request)
         if inspect.iscoroutine(reply):
-            reply = asyncio.run(reply)
+            reply = self.loop.run_until_complete(reply)
         answer = reply if isinstance(reply, Deferred) else Deferred.of(cast(Reply, reply))
         return answer.map(lambda each: _through_bytes(key, version, each), _no_reply)
+
+
+async def _with_its_tasks(handle: Callable[[], Any]) -> Any:
+    """The result of a handler that may start a task: it is over when the handler's result is looked at."""
+    reply = handle()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others)
+    return reply
 
 
 def _through_bytes(key: int, version: int, reply: Reply) -> Any:
@@ -196,17 +244,8 @@ def _no_reply(error: KafkaError) -> Any:
     raise AssertionError("a handler makes an answer of every error") from error
 
 
-def _load_at_once(hosted: HostedShard[Any], partition: Partition) -> None:
-    """Topics of a node are new: there is nothing to load."""
-    hosted.activate()
-
-
-class _TransactionHost:
-    def __init__(self, transactions: TransactionCoordinator) -> None:
-        self._transactions: TransactionCoordinator = transactions
-
-    def get(self) -> TransactionCoordinator:
-        return self._transactions
+def _ignore(directory: LogDirectory, error: OSError) -> None:
+    """Tests of failing disks use a broker."""
 
 
 def _at_once(callback: Callable[[], None]) -> None:
@@ -217,11 +256,6 @@ def _at_once(callback: Callable[[], None]) -> None:
 class _Silent:
     def cancel(self) -> None:
         pass
-
-
-def _never(delay: float, callback: Callable[[], None]) -> _Silent:
-    """Time goes by in `Node.advance` only."""
-    return _Silent()
 
 
 def entity(kind: Any, values: dict[str, Any]) -> Any:

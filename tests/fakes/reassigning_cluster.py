@@ -1,24 +1,24 @@
-"""Three brokers without sockets that take reassignments, elections and settings, and finish when told to."""
+"""Three brokers without sockets that take reassignments, elections and settings, and finish on demand."""
 
 from collections.abc import Mapping, Sequence
 
 from tests.fakes.fake_cluster import FakeCluster, Fields, topics_of
 
-Place = tuple[str, int]
+Partition = tuple[str, int]
 NO_REASSIGNMENT_IN_PROGRESS = 85
 
 
 class ReassigningCluster(FakeCluster):
     def __init__(
-        self, replicas: Mapping[Place, tuple[int, ...]], racks: Sequence[str | None] = (None, None, None)
+        self, replicas: Mapping[Partition, tuple[int, ...]], racks: Sequence[str | None] = (None, None, None)
     ) -> None:
-        self.replicas: dict[Place, tuple[int, ...]] = dict(replicas)
-        self.targets: dict[Place, tuple[int, ...]] = {}
+        self.replicas: dict[Partition, tuple[int, ...]] = dict(replicas)
+        self.targets: dict[Partition, tuple[int, ...]] = {}
         """What is being moved."""
         self.dirs: dict[tuple[str, int, int], str] = {}
         self.future_dirs: dict[tuple[str, int, int], str] = {}
         self.sizes: dict[tuple[str, int, int], int] = {}
-        self.refused: dict[Place, tuple[int, str]] = {}
+        self.refused: dict[Partition, tuple[int, str]] = {}
         super().__init__(
             dict(enumerate(racks, start=1)),
             {
@@ -42,17 +42,17 @@ class ReassigningCluster(FakeCluster):
         """Every setting that was sent: resource, name, value (None where it was deleted)."""
         return [
             (resource["resource_name"], each["name"], each["value"])
-            for asked in self.asked
-            if asked.api == "incremental_alter_configs"
-            for resource in asked.fields["resources"]
+            for sent in self.requests
+            if sent.api == "incremental_alter_configs"
+            for resource in sent.fields["resources"]
             for each in resource["configs"]
         ]
 
     def _list(self, to: int | None, fields: Fields) -> Fields:
-        asked = fields["topics"]
+        requested = fields["topics"]
         wanted = None
-        if asked is not None:
-            wanted = {(topic["name"], index) for topic in asked for index in topic["partition_indexes"]}
+        if requested is not None:
+            wanted = {(topic["name"], index) for topic in requested for index in topic["partition_indexes"]}
         topics = []
         for (topic, index), target in self.targets.items():
             if wanted is not None and (topic, index) not in wanted:
@@ -72,13 +72,15 @@ class ReassigningCluster(FakeCluster):
         for topic in fields["topics"]:
             results = []
             for each in topic["partitions"]:
-                place = topic["name"], each["partition_index"]
-                code, message = self.refused.get(place, (0, None))
+                topic_partition = topic["name"], each["partition_index"]
+                code, message = self.refused.get(topic_partition, (0, None))
                 if code == 0 and each["replicas"] is None:
-                    self.targets.pop(place)
-                elif code == 0 and tuple(each["replicas"]) != self.replicas[place]:
-                    self.targets[place] = tuple(each["replicas"])
-                results.append({"partition_index": place[1], "error_code": code, "error_message": message})
+                    self.targets.pop(topic_partition)
+                elif code == 0 and tuple(each["replicas"]) != self.replicas[topic_partition]:
+                    self.targets[topic_partition] = tuple(each["replicas"])
+                results.append(
+                    {"partition_index": topic_partition[1], "error_code": code, "error_message": message}
+                )
             responses.append({"name": topic["name"], "partitions": results})
         return {"responses": responses}
 

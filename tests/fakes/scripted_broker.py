@@ -19,7 +19,7 @@ from typing import Any, Self
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 
-from barnabas.client import codec
+from barnabas.wire import message_codec as codec
 
 Fields = Mapping[str, object]
 Answer = Fields | Callable[[Any], Fields]

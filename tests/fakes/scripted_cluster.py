@@ -1,4 +1,4 @@
-"""A client's cluster of one scripted broker: what `client.admin` is asked with in unit tests."""
+"""A client's cluster of one scripted broker: for unit tests of `client.admin`."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

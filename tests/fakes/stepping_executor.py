@@ -1,4 +1,4 @@
-"""An executor that runs nothing until it is told to: the test decides when a thread gets its turn."""
+"""An executor that runs nothing by itself: the test decides when a thread gets its turn."""
 
 from collections import deque
 from collections.abc import Callable

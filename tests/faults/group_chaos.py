@@ -56,7 +56,7 @@ class Crowd:
         """One of them leaves, freezes, dies, or one more comes. The first is left alone.
 
         A mixed group that has lost all its members begins anew with the protocol of the next one, and
-        counts its generations from 1 again: nobody could tell what was owned twice in one.
+        counts its generations from 1 again: what was owned twice in one could not be found.
         """
         self._thaw_those_whose_time_is_over()
         if self.size <= 1 or (self.size < most and rng.random() < 0.4):
@@ -78,7 +78,7 @@ class Crowd:
         threading.Thread(target=member.wait).start()
 
     def calm(self) -> None:
-        """Nobody stays frozen."""
+        """No member stays frozen."""
         for member in self._members:
             member.send_signal(signal.SIGCONT)
         self._frozen.clear()
@@ -176,7 +176,7 @@ class Watch:
             raise self.failure
 
     def look(self, client: RawClient) -> None:
-        """Once; raises when a group has lost something it was told is safe."""
+        """Once; raises when a group has lost an acknowledged offset."""
         for crowd in self._crowds:
             before: dict[int, int] = {}
             for commit in crowd.journal.commits:
@@ -203,7 +203,7 @@ class Watch:
                     while not self._is_over:
                         self.look(client)
                         time.sleep(0.1)
-            except BaseException as error:  # noqa: BLE001  told to whoever waits
+            except BaseException as error:  # noqa: BLE001  raised where it is awaited
                 self.failure = error
                 return
             time.sleep(0.05)

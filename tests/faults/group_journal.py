@@ -57,7 +57,7 @@ class GroupJournal:
             if line["happening"] == "assigned":
                 for partition in line["partitions"]:
                     owners[line["generation"], partition].add(line["member"])
-        twice = {place: found for place, found in owners.items() if len(found) > 1}
+        twice = {partition: found for partition, found in owners.items() if len(found) > 1}
         assert not twice, f"owned by several in one generation: {twice}"
 
     def assert_commits_never_go_back(self) -> None:

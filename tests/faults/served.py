@@ -78,7 +78,7 @@ class Served:
             command = ["sh", "-c", f'ulimit -n {self.open_files_limit}; exec "$@"', "sh", *command]
         for key, value in self.config.items():
             command += ["--override", f"{key}={value}"]
-        self._ready, told = os.pipe()
+        self._ready, ready = os.pipe()
         try:
             with self.stderr.open("ab") as stderr:
                 self._process = subprocess.Popen(
@@ -87,11 +87,11 @@ class Served:
                     stdout=subprocess.DEVNULL,
                     stderr=stderr,
                     start_new_session=True,
-                    pass_fds=[told],
-                    env={**self.environment, _READY: str(told)},
+                    pass_fds=[ready],
+                    env={**self.environment, _READY: str(ready)},
                 )
         finally:
-            os.close(told)
+            os.close(ready)
         return self
 
     def start(self) -> Self:

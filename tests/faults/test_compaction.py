@@ -135,7 +135,7 @@ def test_kill_while_compacting_loses_nothing(serve: Serve, pause: float) -> None
         time.sleep(pause)
         broker.signal(signal.SIGKILL)
         broker.wait()
-        until(partial(_are_gone, workers))
+        until(partial(_have_exited, workers))
     broker.config["log.cleaner.io.max.bytes.per.second"] = 1e12
     broker.forget_lines()
     broker.start()
@@ -149,7 +149,7 @@ def test_kill_while_compacting_loses_nothing(serve: Serve, pause: float) -> None
     broker.assert_no_traceback()
 
 
-def _are_gone(pids: list[int]) -> bool:
+def _have_exited(pids: list[int]) -> bool:
     return not any(map(_is_running, pids))
 
 

@@ -45,7 +45,7 @@ class Changer:
                 with suppress(OSError):
                     self._change(self._rng.choice(_NAMES))
                     self.changes += 1
-        except BaseException as error:  # noqa: BLE001  told in finish
+        except BaseException as error:  # noqa: BLE001  raised in finish
             self.failure = error
 
     def _change(self, name: str) -> None:

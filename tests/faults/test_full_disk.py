@@ -123,7 +123,7 @@ def test_offsets_that_cannot_be_written_are_refused_and_those_before_are_kept(
         assert committed_offset(client, "g", "t") == acknowledged
 
 
-def test_producer_without_acks_is_told_by_a_closed_connection(serve: Serve, tmp_path: Path) -> None:
+def test_failed_produce_without_acks_closes_the_connection(serve: Serve, tmp_path: Path) -> None:
     broker = serve(log_dirs=[tmp_path / "a", tmp_path / "b"]).start()
     lost, _ = _topics_in(broker)
     resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))

@@ -1,7 +1,7 @@
 """A disk that is full while transactions are decided: what was acknowledged is done when there is room again.
 
 A file that may not grow stands for the full disk, as in test_full_disk: its directory goes offline until the
-broker is started again. Nobody waits for it meanwhile, everything is answered.
+broker is started again. No request waits for it meanwhile: each gets a response.
 """
 
 import functools
@@ -91,7 +91,7 @@ def test_marker_that_has_no_room_is_written_when_there_is(
         _allow(broker, _segment(broker, full).stat().st_size)
         ended = end(client, producer, commit=commit)
         assert ended.error_code == 0
-        # Decided, and not complete: whoever comes next is told so, and does not wait.
+        # Decided, and not complete: the next request gets that as an error, and does not wait.
         assert described(client, name).transaction_state == ("PrepareCommit" if commit else "PrepareAbort")
         assert init(client, name).error_code == ErrorCode.concurrent_transactions
         assert end(client, producer, commit=commit).error_code == ErrorCode.concurrent_transactions
@@ -201,7 +201,7 @@ def test_coordinator_without_room_loses_no_commit_that_it_acknowledged(
         assert (second is not None) is (room >= 3)
         if second is not None:
             assert _transact(client, second, topics, b"third") is None
-        # Nobody hangs: who comes now is sent away.
+        # No request hangs: each gets an error.
         assert _when_free(lambda: init(client, name)).error_code == ErrorCode.not_coordinator
     _start_again(broker, name)
     with RawClient(broker.port) as client:

@@ -275,12 +275,12 @@ def test_announced_frames_take_no_memory_before_they_come(broker: Served, unharm
             sock = stack.enter_context(socket.create_connection(("127.0.0.1", broker.port), PATIENCE))
             sock.sendall(struct.pack(">i", 100 * 1024 * 1024) + b"\x00" * 100)
         _end(broker)
-        # unharmed measures after they are gone; this is while they wait
+        # unharmed measures after they disconnected; this is while they wait
         assert broker.resident_bytes() < 200 << 20
 
 
 def test_bytes_that_trickle_in_make_a_request(broker: Served, unharmed: None) -> None:
-    """And keep nobody else waiting."""
+    """And delay no other client."""
     with ExitStack() as stack:
         slow = [stack.enter_context(RawClient(broker.port)) for _ in range(30)]
         request = frame(encode("list_offsets", 7, 9, replica_id=-1, isolation_level=0, topics=[]))

@@ -1,6 +1,6 @@
 """Peers that write into transactions what does not belong there: nothing is stored, nothing is left open.
 
-An open transaction nobody can end would hold back every reader of committed records for ever, so after each
+An open transaction that no client ends would hold back every reader of committed records for ever. After each
 campaign the last stable offset is the end of the log, and a good producer commits.
 """
 
@@ -121,12 +121,12 @@ def test_transactions_without_acknowledgement_are_hung_up_on(broker: Served, vic
     assert peers.closed == 40
 
 
-def test_thousands_of_producers_that_nobody_knows(broker: Served, victim: Producer) -> None:
+def test_thousands_of_unknown_producers(broker: Served, victim: Producer) -> None:
     """What is remembered of each refused batch is small, and the broker has room for it."""
     before = broker.resident_bytes()
     peers = Peers(broker.port)
     for number in range(3000):
         stranger = victim._replace(id=victim.id + 1_000_000 + number)
-        peers.send(request(transactional_batch(stranger, b"hostile"), f"nobody-{number}", 12))
+        peers.send(request(transactional_batch(stranger, b"hostile"), f"unknown-{number}", 12))
     peers.hang_up()
     assert broker.resident_bytes() < before + (20 << 20)

@@ -30,4 +30,4 @@ def test_start_without_one_of_the_directories_is_one_line_and_a_status(serve: Se
     broker.start()
     with RawClient(broker.port) as client:
         assert sorted(produce(client, topic, batch(b"y")).base_offset for topic in ("a", "b")) == [0, 1]
-    assert any("Going on" in line for line in broker.warnings())
+    assert any("Continuing, because" in line for line in broker.warnings())

@@ -16,6 +16,7 @@ from tests.integration.clients.requests import batch, produce
 
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.broker.broker import Broker
+from barnabas.broker.environment import Environment
 from barnabas.records.batch import iter_headers
 from barnabas.records.record import decode_records
 from barnabas.storage.log import Log
@@ -47,7 +48,7 @@ def test_acknowledged_and_flushed_records_outlive_a_loss_of_power(tmp_path: Path
     acknowledged: dict[int, list[bytes]] = {0: [], 1: []}
 
     async def life(number: int) -> None:
-        broker = Broker(_config(tmp_path), fs=fs)
+        broker = Broker(_config(tmp_path), Environment(fs=fs))
         await broker.start()
         if number == 0:
             await asyncio.to_thread(Admin("127.0.0.1", broker.port).create_topic, "t", 2, TOPIC)

@@ -1,4 +1,4 @@
-"""The ways a broker is told to stop, and what it leaves behind."""
+"""The ways to stop a broker, and what it leaves behind."""
 
 import signal
 import subprocess

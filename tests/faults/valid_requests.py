@@ -26,7 +26,7 @@ def valid_requests(topic: str, topic_id: uuid.UUID) -> Iterator[tuple[str, int, 
     for api in APIS.values():
         for version in range(api.min_version, api.max_version + 1):
             schema = load_request_schema(api.key, version)
-            # A marker is written whoever asks for it; nobody has a topic without a name.
+            # Any client may have a marker written; no topic has an empty name.
             request = _filled(schema, "" if api.name == "WriteTxnMarkers" else topic, topic_id)
             header = entity(
                 schema.__header_schema__,

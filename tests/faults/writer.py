@@ -77,7 +77,7 @@ class Writer:
             try:
                 with suppress(OSError), RawClient(self._port) as client:
                     self._write(client)
-            except BaseException as error:  # noqa: BLE001  told to whoever waits
+            except BaseException as error:  # noqa: BLE001  raised where it is awaited
                 self.failure = error
                 return
             if self.acknowledged > done:

@@ -1,1 +1,1 @@
-"""The ground floor: ids, errors, clock, file system, configuration. Imports nothing of the house."""
+"""The lowest layer: ids, errors, clock, file system, configuration. Imports no other package of Barnabas."""

@@ -1,8 +1,8 @@
 """File descriptors are shared by connections, log files and the broker's own needs.
 
-The kernel gives every new descriptor the lowest free number. A new descriptor with number N therefore says
-that at least N are open, whoever holds them: the bounds below are compared with that number, and nothing has
-to be counted. Running out (EMFILE, ENFILE) is a shortage, not a failing disk.
+The kernel gives every new descriptor the lowest free number. A new descriptor with number N therefore shows
+that at least N are open in the process. The bounds below are compared with that number, so nothing has to be
+counted. Running out (EMFILE, ENFILE) is a shortage, not a failing disk.
 """
 
 import errno
@@ -21,7 +21,7 @@ def is_shortage(error: BaseException) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DescriptorLimits:
-    """Which share of the descriptors is for whom; the numbers are exclusive upper bounds."""
+    """The shares of log files, connections and the reserve; the numbers are exclusive upper bounds."""
 
     limit: int = UNLIMITED
 

@@ -1,7 +1,7 @@
-"""One family of errors, one place that turns them into codes.
+"""One family of errors, and the one function that turns them into error codes.
 
-Domain code raises a `KafkaError`; the code travels in the response, the message in the log line (and
-in the response where its version has a place for one). `error_of` is the only translation.
+Domain code raises a `KafkaError`. The response carries its code, the log line its message. The response
+carries the message too if its version has a field for it. `error_of` is the only translation.
 """
 
 from typing import ClassVar
@@ -140,8 +140,28 @@ class NotEnoughReplicas(KafkaError):
     code = ErrorCode.not_enough_replicas
 
 
+class NotEnoughReplicasAfterAppend(KafkaError):
+    code = ErrorCode.not_enough_replicas_after_append
+
+
 class NotLeaderOrFollower(KafkaError):
     code = ErrorCode.not_leader_or_follower
+
+
+class NotController(KafkaError):
+    code = ErrorCode.not_controller
+
+
+class NoReassignmentInProgress(KafkaError):
+    code = ErrorCode.no_reassignment_in_progress
+
+
+class StaleBrokerEpoch(KafkaError):
+    code = ErrorCode.stale_broker_epoch
+
+
+class BrokerIdNotRegistered(KafkaError):
+    code = ErrorCode.broker_id_not_registered
 
 
 class LeaderNotAvailable(KafkaError):
@@ -385,7 +405,7 @@ class UnknownServerError(KafkaError):
 
 
 def error_of(error: BaseException) -> tuple[ErrorCode, str]:
-    """The code and message a client is told for `error`; anything foreign is an unknown server error."""
+    """Returns the code and message of a response to `error`. Unexpected errors are UNKNOWN_SERVER_ERROR."""
     if isinstance(error, KafkaError):
         return error.code, error.message
     return ErrorCode.unknown_server_error, f"{type(error).__name__}: {error}"

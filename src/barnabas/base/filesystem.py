@@ -7,7 +7,7 @@ Where a descriptor is needed and none is left, `on_shortage` closes idle files a
 
 Crash promise: a write is durable after `sync` of its file, a name after `sync_dir` of its directory;
 `write_atomically` leaves either the old file or the new one, whole.
-Tests put a file system in its place that fails a write or loses what was not synced.
+Tests use another file system, which fails a write or loses data that was not synced.
 """
 
 import ctypes
@@ -47,7 +47,7 @@ class LogFile:
     def write_at(self, position: int, buffers: Sequence[Buffer], size: int | None = None) -> int:
         """Write all buffers at `position`, in one call unless the kernel stops short; returns their size.
 
-        Who knows the size may say it and spare the counting.
+        A caller that knows the size may pass it, which saves counting.
         """
         if size is None:
             size = sum(map(len, buffers))
@@ -149,7 +149,7 @@ class FileSystem:
             return file.read()
 
     def write_bytes(self, path: StrPath, data: Buffer, *, sync: bool = False) -> None:
-        """Replace the content in place: a crash may leave part of it."""
+        """Overwrite the file itself: a crash may leave part of the content."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         fd = self._with_room(os.open, path, flags, 0o644)
         try:
@@ -241,7 +241,7 @@ class FileSystem:
         os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def rmtree(self, path: StrPath) -> None:
-        """Remove a directory and all it holds; what is already gone is fine."""
+        """Remove a directory and all it holds. Files that are removed already are ignored."""
         self._with_room(shutil.rmtree, path, ignore_errors=False, onerror=_ignore_missing)
 
     def disk_usage(self, path: StrPath) -> DiskUsage:

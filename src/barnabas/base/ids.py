@@ -6,11 +6,12 @@ Kafka writes a UUID as 22 characters of URL-safe base64 without padding (`partit
 
 import base64
 import binascii
-import uuid
+from random import Random, SystemRandom
 from typing import NamedTuple
 from uuid import UUID
 
 ZERO_UUID = UUID(int=0)
+_RANDOM = SystemRandom()
 _RESERVED = frozenset({UUID(int=0), UUID(int=1)})
 
 
@@ -39,9 +40,13 @@ def decode_uuid(text: str) -> UUID:
     return UUID(bytes=raw)
 
 
-def random_uuid() -> UUID:
+def any_uuid(rng: Random = _RANDOM) -> UUID:
+    return UUID(int=rng.getrandbits(128), version=4)
+
+
+def random_uuid(rng: Random = _RANDOM) -> UUID:
     """A fresh id whose text never starts with a dash, so that it can be given to a command line."""
     while True:
-        value = uuid.uuid4()
+        value = any_uuid(rng)
         if value not in _RESERVED and not encode_uuid(value).startswith("-"):
             return value

@@ -1,9 +1,9 @@
 """How long single steps held the event loop: counted and logged when they took longer than the budget.
 
 The loop serves every client, so no step may hold it longer than `HOLD_SECONDS`. A step is one request, or one
-callback with a name: a housekeeping job, a change of the metadata, a timer. Whoever runs steps reads `clock`
-before and after and calls `note` if `HOLD_SECONDS` passed; a step within the budget costs the two clock
-reads only. Tests that must pass on a busy machine measure the thread's CPU time instead of wall time.
+callback with a name: a housekeeping job, a change of the metadata, a timer. The caller that runs steps reads
+`clock` before and after and calls `note` if `HOLD_SECONDS` passed; a step within the budget costs the two
+clock reads only. Tests that must pass on a busy machine measure the thread's CPU time instead of wall time.
 
 Belongs to the loop's thread. `worst` and `counts` may be read anywhere.
 """

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 
 class OpenFile(Protocol):
-    """A file that stays open for as long as somebody holds this object."""
+    """A file that stays open for as long as this object is referenced."""
 
     @property
     def fd(self) -> int: ...

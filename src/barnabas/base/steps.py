@@ -1,4 +1,4 @@
-"""Long work in steps, as a generator: whoever runs it decides where other work comes in between.
+"""Long work in steps, as a generator: its caller decides when other work runs in between.
 
 It yields None after each small step. Where something is to be done that may go to a thread it yields a
 function; it is sent the result, or what the function raised is thrown into it.

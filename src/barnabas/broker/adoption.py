@@ -1,12 +1,12 @@
-"""`barnabas adopt`: topics found in a log directory enter the metadata store, under their own ids.
+"""`barnabas adopt`: registers the topics of a log directory in the metadata store, under their own ids.
 
-Of the log directory only files are read. Kafka keeps topic configurations elsewhere, so adopted topics have
-the broker's defaults, except the internal ones, whose configuration is known. New leader epochs start above
-the ones in the logs, new producer ids above those in the snapshots.
+The log directory is only read. Kafka keeps topic configurations elsewhere, so adopted topics have the
+broker's defaults. Internal topics have their known configuration. New leader epochs start above those in the
+logs, new producer ids above those in the snapshots.
 
-The partitions of a topic are numbered from 0 without gaps, and the count decides where a key goes. So what is
-missing below the largest number found (it was on another broker) is registered too, and is empty. A directory
-that would add more of these than a cluster plausibly had elsewhere is refused.
+The partitions of a topic are numbered from 0 without gaps, and the partition count determines the partition
+of a key. So partitions that are missing below the largest number found (they were on another broker) are
+registered too, and are empty. A directory that would add implausibly many of these is refused.
 """
 
 from collections.abc import Iterable
@@ -39,11 +39,11 @@ _INTERNAL = {
 
 _MOST_MISSING = 1000
 _MISSING_PER_FOUND = 10
-"""At most this many empty partitions for each one found, if there are more than `_MOST_MISSING`."""
+"""The maximum of empty partitions for each one found, if there are more than `_MOST_MISSING`."""
 
 
 def adopt(config: BrokerConfig, log_dir: Path) -> dict[str, int]:
-    """Register what `log_dir` holds; the number of partitions of each topic. Raises KafkaError or OSError."""
+    """Register the logs of `log_dir`. Returns the partition count by topic. Raises KafkaError or OSError."""
     fs = FileSystem()
     config = with_known_node_id(config, fs)
     found = list_partitions(log_dir, fs)
@@ -88,7 +88,7 @@ def _topic_of(name: str, partitions: list[FoundPartition], log_dir: Path, fs: Fi
     if missing > max(_MOST_MISSING, _MISSING_PER_FOUND * len(partitions)):
         raise StorageError(
             f"{name}-{count - 1} would make {count} partitions of topic {name}, of which {len(partitions)} "
-            f"are here: move the directory away if it is no partition"
+            f"are here: move the directory away if it is not a partition"
         )
     return AdoptedTopic(
         name,
@@ -109,7 +109,7 @@ def _latest_epoch(directory: Path, fs: FileSystem) -> int:
 
 
 def _latest_epoch_in_batches(directory: Path, fs: FileSystem) -> int:
-    """As the loader will read it when the log is opened."""
+    """Read the epochs as the loader reads them when the log is opened."""
     latest = UNDEFINED_EPOCH
     for name in fs.listdir(directory):
         if name.endswith(names.LOG):
@@ -118,7 +118,7 @@ def _latest_epoch_in_batches(directory: Path, fs: FileSystem) -> int:
                 for _, header in iter_file_headers(fs.open(path, read_only=True), 0, fs.size(path)):
                     latest = max(latest, header.partition_leader_epoch)
             except KafkaError:
-                continue  # a torn tail: recovery will cut it
+                continue  # A torn tail: recovery truncates it.
     return latest
 
 
@@ -131,6 +131,6 @@ def _largest_producer_id(log_dir: Path, found: Iterable[FoundPartition], fs: Fil
                 try:
                     entries = decode_snapshot(fs.read_bytes(directory / name))
                 except KafkaError:
-                    continue  # the log will rebuild it when it is opened
+                    continue  # The log rebuilds it when it is opened.
                 largest = max([largest, *(entry.producer_id for entry in entries)])
     return largest

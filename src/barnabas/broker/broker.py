@@ -1,31 +1,31 @@
-"""One broker: every part built and joined here, started in order, stopped in reverse.
+"""One broker: every part is built and connected here, started in order, stopped in reverse.
 
-Start: bind the listeners, open the metadata store, claim the log directories and recover what an unclean
-stop left, register, take over the topics, accept connections.
-Stop: stop accepting, answer what is under way, close connections, flush and close the logs, write the
-checkpoints and the clean-shutdown marker, end the store's session (which unregisters the broker).
+Start: bind the listeners, open the metadata store, lock the log directories, recover after an unclean
+shutdown, register, create the partitions, accept connections. Stop: stop accepting, complete running
+requests, close connections, flush and close the logs, write the checkpoints and the clean-shutdown marker,
+end the store's session (which unregisters the broker).
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from functools import partial
-from uuid import UUID
 
-from barnabas.base.background_threads import BackgroundThreads
-from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.broker_config import BrokerConfig
-from barnabas.base.config.keys import ConfigError
-from barnabas.base.config.log_config import LogConfig
-from barnabas.base.config.topic_config import resolve_log_config
+from barnabas.base.config.current_config import CurrentConfig
 from barnabas.base.descriptors import DescriptorLimits
 from barnabas.base.errors import StorageError
 from barnabas.base.filesystem import FileSystem
+from barnabas.base.ids import encode_uuid, random_uuid
 from barnabas.base.loop_holds import LoopHolds
+from barnabas.broker.builder import Builder, build_controller, build_logs
 from barnabas.broker.cleaner import LogCleaner
+from barnabas.broker.cluster_member import ClusterMember
+from barnabas.broker.environment import Environment
 from barnabas.broker.group_host import GroupHost
 from barnabas.broker.housekeeping import Housekeeping
-from barnabas.broker.identity import known_cluster_id, with_known_node_id
+from barnabas.broker.identity import known_cluster_id, log_history, with_known_node_id
 from barnabas.broker.known_storage import (
     check_directories,
     check_partitions,
@@ -34,31 +34,31 @@ from barnabas.broker.known_storage import (
     find_store,
 )
 from barnabas.broker.limits import raise_open_files_limit
+from barnabas.broker.maintenance_context import MaintenanceContext
 from barnabas.broker.metadata_changes import MetadataChanges
+from barnabas.broker.replication import Replication
+from barnabas.broker.scheduler import Scheduler
+from barnabas.broker.socket_options import socket_options
 from barnabas.broker.store_thread import StoreThread
 from barnabas.broker.transaction_host import TransactionHost
 from barnabas.broker.unlinker import Unlinker
-from barnabas.controller.configs import ConfigAdmin
-from barnabas.controller.elections import elect_on_start
-from barnabas.controller.producer_ids import ProducerIds
+from barnabas.controller.controller import Controller
 from barnabas.controller.topics import TopicAdmin
-from barnabas.handlers.context import Context
 from barnabas.handlers.dispatch import Dispatcher
 from barnabas.handlers.held_request import note_frame
+from barnabas.handlers.pipeline import Stage
+from barnabas.handlers.routes import Routes
 from barnabas.metadata.cluster import ClusterChange, ClusterMetadata
 from barnabas.metadata.log_directories import read_log_directories, write_log_directories
-from barnabas.metadata.sqlite_store import SqliteStore
-from barnabas.metadata.store import StoreError
-from barnabas.network.connection import Connection
+from barnabas.metadata.membership import Membership
+from barnabas.metadata.store import MetadataStore, StoreError
 from barnabas.network.request_memory import RequestMemory
-from barnabas.network.responses import Parts, Pending
-from barnabas.network.server import Server, SocketOptions
+from barnabas.network.server import Server
 from barnabas.network.slices import Slices
-from barnabas.replication.fetch_sessions import FetchSessions
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.partitions import Partitions
 from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
-from barnabas.storage.logs import Logs, LogsSettings
+from barnabas.storage.logs import Logs
 
 logger = logging.getLogger("broker")
 
@@ -66,45 +66,51 @@ _DRAIN_SECONDS = 5.0
 
 
 class Broker:
-    """Lives on the event loop that calls `start`. Attributes set there exist from then on."""
+    """Belongs to the event loop that calls `start`. Attributes set there exist from then on."""
 
     def __init__(
         self,
         config: BrokerConfig,
+        environment: Environment | None = None,
         *,
-        clock: Clock | None = None,
-        fs: FileSystem | None = None,
-        holds: LoopHolds | None = None,
+        stages: Sequence[Stage] = (),
     ) -> None:
-        self.config: BrokerConfig = config
+        """Every request passes `stages` (`handlers.pipeline`)."""
+        self.settings: CurrentConfig = CurrentConfig(config)
         self.failure: StorageError | None = None
-        """Why the broker cannot go on, once `failed` is set."""
+        """Why the broker had to stop, once `failed` is set."""
         self.failed: asyncio.Event = asyncio.Event()
-        self.holds: LoopHolds = holds or LoopHolds()
+        self._environment: Environment = environment or Environment()
+        self.holds: LoopHolds = self._environment.holds
         """Requests and jobs that held the event loop longer than allowed."""
         self._request_memory: RequestMemory = RequestMemory(config.queued_max_request_bytes)
         self._slices: Slices = Slices(self.holds.clock)
-        self._clock: Clock = clock or SystemClock()
-        self._fs: FileSystem = fs or FileSystem()
+        self._stages: Sequence[Stage] = stages
+        self._fs: FileSystem = self._environment.fs
         self._follows_changes: bool = False
-        """Not while the broker starts: what it finds then is taken over whole, and none of it is new."""
+        """False while the broker starts: the first image is applied as a whole, and nothing in it is new."""
         self._ports: dict[str, int] = {}
         self._undo: list[Callable[[bool], Awaitable[None]]] = []
 
     @property
+    def config(self) -> BrokerConfig:
+        """The configuration as it is now."""
+        return self.settings.value
+
+    @property
     def is_running(self) -> bool:
-        """Something was started that has to be stopped."""
+        """Whether a part was started that has to be stopped."""
         return bool(self._undo)
 
     @property
     def port(self) -> int:
-        """The port of the first listener, as bound."""
+        """The bound port of the first listener."""
         return self._ports[self.config.listeners[0].name]
 
     # --- start ----------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Raises OSError or KafkaError when it cannot; nothing is left behind."""
+        """Start the broker. Raises OSError or KafkaError if that fails, after stopping what was started."""
         try:
             await self._start()
         except BaseException as error:
@@ -115,39 +121,44 @@ class Broker:
 
     async def _start(self) -> None:
         self._descriptors: DescriptorLimits = raise_open_files_limit()
-        self.config = with_known_node_id(self.config, self._fs)
+        self.settings.replace(with_known_node_id(self.config, self._fs))
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._bind()
         self._start_threads()
         await self._open_store()
         await self._open_logs()
-        self._build_handlers()
+        self._build_parts()
         await self._join_cluster()
         self._partitions.follow(self._cluster.image, is_new=False)
+        if not self._membership.is_active:
+            self._partitions.resign()  # The controller elects again when it activates this registration.
         self._follows_changes = True
-        self._take_dynamic_config()
+        self._member.start()
+        self.settings.take_dynamic(self._cluster.image.broker_configs)
         self._report_strays()
         self._housekeeping.start()
         self._cleaner.start()
-        self._server.start()
+        self._server.start(self._dispatcher.on_frame)
         self._groups.start(self._cluster.image)
         self._transactions.start(self._cluster.image)
         logger.info("Broker %d listens on port %d", self.config.broker_id, self.port)
 
     def _bind(self) -> None:
-        """First of all: a port that is taken stops the start before any file is touched."""
-        options = _socket_options(self.config, self._descriptors.for_connections)
+        """The first step: a port that is in use ends the start before any file is changed."""
+        options = socket_options(self.config, self._descriptors.for_connections)
         on_held = partial(note_frame, self.holds)
         self._server: Server = Server(
-            options, self._on_frame, self.holds, on_held, self._make_room, self._request_memory
+            options, self.holds, on_held, self._make_room, self._request_memory, self._environment.listen
         )
         self._undo.append(self._stop_server)
         for listener in self.config.listeners:
             self._ports[listener.name] = self._server.bind(listener.name, listener.host, listener.port)
 
     def _start_threads(self) -> None:
-        self._executor: BackgroundThreads = BackgroundThreads(self.config.background_threads)
-        self._store_thread: StoreThread = StoreThread()
+        make_thread = self._environment.make_thread
+        self._executor: Executor = self._environment.make_executor(self.config.background_threads)
+        self._route_thread: Executor = make_thread("routes")
+        self._store_thread: StoreThread = StoreThread(make_thread("store"))
         self._unlinker: Unlinker = Unlinker(self._loop, self._executor)
         self._flusher: Flusher = Flusher(self._loop, self._executor, self.holds)
         self._undo.append(self._stop_threads)
@@ -156,30 +167,24 @@ class Broker:
         run = self._store_thread.run
         path = find_store(self.config)
         await run(check_store, self.config, path, self._fs)
-        self._store: SqliteStore = await run(SqliteStore, path)
+        open_store = self._environment.open_store
+        self._store: MetadataStore = await run(open_store, path, self.config.session_timeout_ms)
         self._undo.append(self._stop_store)
-        self._cluster: ClusterMetadata = ClusterMetadata(self._store, self._clock)
-        await run(self._cluster.load, known_cluster_id(self.config, self._fs))
+        self._cluster: ClusterMetadata = ClusterMetadata(self._store)
+        known = known_cluster_id(self.config, self._fs)
+        cluster_id = known or encode_uuid(random_uuid(self._environment.rng))
+        await run(self._cluster.load, cluster_id)
         self._cluster.subscribe(self._on_change_elsewhere)
-        self._take_dynamic_config()
+        self.settings.take_dynamic(self._cluster.image.broker_configs)
 
     async def _open_logs(self) -> None:
-        settings = LogsSettings(
-            self.config.broker_id,
-            self._cluster.cluster_id(),
-            recovery_threads=self.config.num_recovery_threads_per_data_dir,
-            producer_expiration_ms=self.config.producer_id_expiration_ms,
-            descriptors=self._descriptors,
-        )
-        self._logs: Logs = Logs(
-            self.config.log_dirs,
-            settings,
-            self._log_config_of,
-            fs=self._fs,
-            clock=self._clock,
-            on_offline=self._on_offline,
-            on_deleted=self._unlinker,
-            topic_id_of=self._topic_id_of,
+        self._logs: Logs = build_logs(
+            self.settings,
+            self._cluster,
+            self._environment,
+            self._descriptors,
+            self._on_offline,
+            self._unlinker,
         )
         run, broker_id = self._store_thread.run, self.config.broker_id
         known = await run(read_log_directories, self._store, broker_id)
@@ -191,110 +196,90 @@ class Broker:
         await run(write_log_directories, self._store, broker_id, found)
         self._logs.workers.start(self._loop.call_soon_threadsafe)
 
-    def _build_handlers(self) -> None:
-        self._partitions: Partitions = Partitions(
-            self.config.broker_id,
+    def _build_parts(self) -> None:
+        listeners = self.config.advertised(self._ports)
+        self._membership: Membership
+        self._controller: Controller
+        self._membership, self._controller = build_controller(
+            self.settings, self._cluster, self._environment, listeners
+        )
+        self._replication: Replication = Replication(
+            self.settings,
+            self._environment,
+            self._cluster,
+            self._membership,
+            self._controller,
+            self._store_thread,
+            self._loop,
+        )
+        parts = Builder(
+            self.settings,
+            self._environment,
+            self._store,
+            self._store_thread,
+            self._cluster,
             self._logs,
             self._flusher,
-            self._log_config_of,
-            self.holds.named("log creation and deletion", self._loop.call_soon),
-        )
-        self._build_coordinators()
-        self._topics: TopicAdmin = TopicAdmin(self._cluster, self.config)
-        self._configs: ConfigAdmin = ConfigAdmin(self._cluster, self.config)
-        self._context: Context = Context(
-            config=self.config,
-            clock=self._clock,
-            cluster=self._cluster,
-            topics=self._topics,
-            configs=self._configs,
-            producer_ids=self._producer_ids,
-            partitions=self._partitions,
-            logs=self._logs,
-            fetch_sessions=FetchSessions(self.config.max_incremental_fetch_session_cache_slots, self._clock),
-            store=self._store_thread,
-            group_host=self._groups,
-            transaction_host=self._transactions,
-            executor=self._executor,
-            holds=self.holds,
-            slices=self._slices,
-            request_memory=self._request_memory,
-        )
+            self._executor,
+            Scheduler.of(self._loop, self.holds),
+            self._slices,
+            self._request_memory,
+            self._replication,
+        ).build()
+        self._partitions: Partitions = parts.partitions
+        self._groups: GroupHost = parts.groups
+        self._transactions: TransactionHost = parts.transactions
+        self._topics: TopicAdmin = parts.topics
         self._changes: MetadataChanges = MetadataChanges(self._apply, self._slices, self.holds)
         self._store_thread.when_applied = self._changes.applied
-        self._dispatcher: Dispatcher = Dispatcher(self._context, self._loop)
+        routes = Routes(parts.contexts, self._route_thread)
+        self._dispatcher: Dispatcher = Dispatcher(parts.contexts, self._loop, routes, self._stages)
+        self._build_maintenance()
+        self._undo.append(self._stop_housekeeping)
+        self._undo.append(self._stop_replication)
+
+    def _build_maintenance(self) -> None:
+        context = MaintenanceContext(
+            self.settings, self._environment.clock, self._logs, self._executor, self.holds
+        )
         self._housekeeping: Housekeeping = Housekeeping(
-            self._context, self._flusher, self._groups, self._transactions
+            context, self._flusher, self._groups, self._transactions, self._partitions
         )
         flush = self._flusher.request_due
-        self._cleaner: LogCleaner = LogCleaner(self._context, self._fs, self._unlinker, flush)
-        self._undo.append(self._stop_housekeeping)
-
-    def _build_coordinators(self) -> None:
-        self._producer_ids: ProducerIds = ProducerIds(self._store, self.config.broker_id)
-        self._groups: GroupHost = GroupHost(
-            self.config, self._partitions, self._clock, self._executor, self.holds
-        )
-        self._transactions: TransactionHost = TransactionHost(
-            self.config,
-            self._partitions,
-            self._clock,
-            self._executor,
-            self.holds,
-            self._groups.get,
-            self._producer_ids,
-            self._store_thread,
-        )
+        self._cleaner: LogCleaner = LogCleaner(context, self._fs, self._unlinker, flush)
 
     async def _join_cluster(self) -> None:
-        run, broker_id = self._store_thread.run, self.config.broker_id
+        run = self._store_thread.run
         await run(self._topics.assign_missing_ids)
-        await run(self._cluster.join, broker_id, self.config.advertised(self._ports), self.config.rack)
-        unclean = any(not directory.was_clean for directory in self._logs.directories)
-        await run(elect_on_start, self._cluster, broker_id, unclean=unclean)
+        await run(self._membership.join, log_history(self._logs.directories))
+        await run(self._controller.react)
+        self._member: ClusterMember = ClusterMember(
+            self._store, self._store_thread, self._membership, self._controller, self._partitions.resign
+        )
+        self._undo.append(self._stop_member)
 
     def _report_strays(self) -> None:
         def is_known(name: tuple[str, int]) -> bool:
             return self._cluster.image.partition(*name) is not None
 
         for path in self._logs.strays(is_known):
-            logger.warning(
-                "%s belongs to no topic and is left alone; `barnabas adopt` would register it", path
-            )
+            logger.warning("%s belongs to no topic and is not used; `barnabas adopt` registers it", path)
 
-    # --- at work --------------------------------------------------------------------------------------
-
-    def _on_frame(self, connection: Connection, frame: memoryview) -> Parts | Pending | None:
-        return self._dispatcher.on_frame(connection, frame)
+    # --- running --------------------------------------------------------------------------------------
 
     def _make_room(self) -> bool:
-        """Descriptors are short: close idle log files for a connection, but not all of them."""
+        """File descriptors are short: close some idle log files for a connection."""
         return self._logs.release_files(keep=self._descriptors.reserve) > 0
 
-    def _log_config_of(self, topic: str) -> LogConfig:
-        overrides = self._cluster.image.topic_configs.get(topic)
-        defaults = self.config.log_defaults()
-        if not overrides:
-            return defaults
-        try:
-            return resolve_log_config(overrides, defaults)
-        except ConfigError as error:
-            # Written by a tool that does not validate: the topic works on with the broker's defaults.
-            logger.error("The configuration of topic %s is ignored: %s", topic, error)
-            return defaults
-
-    def _topic_id_of(self, topic: str) -> UUID | None:
-        found = self._cluster.image.topics.get(topic)
-        return None if found is None else found.topic_id
-
     def _on_change_elsewhere(self, change: ClusterChange) -> None:
-        """On the store's thread, or that of its watches."""
+        """Called on the store's thread, or that of its watches."""
         self._loop.call_soon_threadsafe(self._on_change, change)
 
     def _on_change(self, change: ClusterChange) -> None:
-        """On the loop: the cluster's metadata moved from one image to the next."""
+        """Called on the loop: the cluster metadata has changed from one image to the next."""
         if self._follows_changes:
             self._changes.add(change)
+            self._member.on_change(change)
 
     def _apply(self, change: ClusterChange) -> Iterator[None]:
         for name in change.topics:
@@ -305,27 +290,12 @@ class Broker:
                 yield from self._partitions.follow_in_steps(topic)
             yield
         if change.broker_configs:
-            self._take_dynamic_config()
+            self.settings.take_dynamic(change.image.broker_configs)
         for name in change.image.topics if change.broker_configs else change.topic_configs:
             self._partitions.apply_config(name)
             yield
         self._groups.follow(change.image)
         self._transactions.follow(change.image)
-
-    def _take_dynamic_config(self) -> None:
-        configs = self._cluster.image.broker_configs
-        own, shared = configs.get(str(self.config.broker_id), {}), configs.get("", {})
-        if own == self.config.dynamic and shared == self.config.dynamic_defaults:
-            return
-        try:
-            self.config = self.config.with_dynamic(own, shared)
-        except ConfigError as error:
-            logger.error("The dynamic configuration of this broker is ignored: %s", error)
-            return
-        if hasattr(self, "_context"):
-            self._context.config = self._topics.settings = self._configs.settings = self.config
-            self._groups.configure(self.config)
-            self._transactions.configure(self.config)
 
     def _on_offline(self, directory: LogDirectory, error: OSError) -> None:
         if any(each.is_online for each in self._logs.directories):
@@ -336,13 +306,23 @@ class Broker:
     # --- stop -----------------------------------------------------------------------------------------
 
     async def stop(self, *, clean: bool = True) -> None:
-        """Stop in reverse order of the start; `clean=False` leaves the files as a crash would."""
+        """Stop in reverse order of the start. `clean=False` leaves the files as a crash would."""
         while self._undo:
             step = self._undo.pop()
             try:
                 await step(clean)
             except Exception:
-                logger.exception("A part of the broker did not stop as it should; the others are stopped")
+                logger.exception(
+                    "Unexpected error while stopping a part of the broker; the other parts are stopped"
+                )
+
+    async def _stop_member(self, clean: bool) -> None:
+        if clean:
+            await self._replication.hand_over()
+        await self._member.stop()
+
+    async def _stop_replication(self, clean: bool) -> None:
+        await self._replication.stop()
 
     async def _stop_housekeeping(self, clean: bool) -> None:
         self._server.stop_accepting()
@@ -350,6 +330,7 @@ class Broker:
         await self._cleaner.stop()
         if clean:
             self._server.stop_dispatching()
+            await self._dispatcher.begun()
             self._partitions.answer_parked()
         await self._transactions.stop()
         await self._groups.stop()
@@ -366,7 +347,8 @@ class Broker:
         self._unlinker.stop()
         await self._loop.run_in_executor(self._executor, self._logs.workers.stop)
         if clean:
-            await self._loop.run_in_executor(self._executor, self._logs.clean_shutdown)
+            epoch = self._membership.epoch
+            await self._loop.run_in_executor(self._executor, self._logs.clean_shutdown, epoch)
         else:
             self._logs.abandon()
 
@@ -377,24 +359,8 @@ class Broker:
     async def _stop_threads(self, clean: bool) -> None:
         self._unlinker.stop()
         self._store_thread.close()
+        await asyncio.to_thread(self._route_thread.shutdown)
         await asyncio.to_thread(self._executor.shutdown)
 
     async def _stop_server(self, clean: bool) -> None:
         self._server.close()
-
-
-def _socket_options(config: BrokerConfig, max_descriptor: int) -> SocketOptions:
-    def when_set(key: str) -> int:
-        # Kafka's default of 100 KiB is for older kernels: unless it is asked for, the kernel tunes it.
-        value = config.get(key) if config.is_set(key) else -1
-        assert isinstance(value, int)
-        return value
-
-    return SocketOptions(
-        max_frame=config.socket_request_max_bytes,
-        send_buffer=when_set("socket.send.buffer.bytes"),
-        receive_buffer=when_set("socket.receive.buffer.bytes"),
-        max_idle_seconds=config.connections_max_idle_ms / 1000,
-        max_connections=config.max_connections,
-        max_descriptor=max_descriptor,
-    )

@@ -1,4 +1,4 @@
-"""Checkpoints are written in the threads of their directories: one that hangs delays no other."""
+"""Checkpoints are written in the threads of their log directories: one that hangs delays no other."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from barnabas.storage.log_checkpoints import LogCheckpoints
 async def write_checkpoints(
     writes: Sequence[CheckpointWrite], checkpoints: LogCheckpoints, executor: Executor
 ) -> None:
-    """Returns when all are written, or when the rest of them takes too long; failures are noted then, too."""
+    """Returns when all are written, or after a time limit. Failures are recorded then, too."""
     loop = asyncio.get_running_loop()
 
     async def run(write: CheckpointWrite) -> None:

@@ -1,9 +1,9 @@
-"""Compaction beside traffic: which log is cleaned when, by whom, and what becomes of the result.
+"""Log compaction beside traffic: selects logs, runs the workers, and swaps in the cleaned segments.
 
-Up to `log.cleaner.threads` logs at a time, the dirtiest first; when none needs it the cleaner rests for
-`log.cleaner.backoff.ms`. The loop plans a job and swaps its segments in, a worker does the rest. A log that
-is being cleaned is left alone by retention; one that is deleted, truncated or taken offline ends its
-cleaning. A log whose records cannot be read is uncleanable until the next start, and is served on.
+Up to `log.cleaner.threads` logs are cleaned at a time, the dirtiest first. If none needs it, the cleaner
+waits for `log.cleaner.backoff.ms`. The loop plans a job and swaps its segments in, a worker does the rest.
+Retention skips a log that is being cleaned. A log that is deleted, truncated or taken offline ends its
+cleaning. A log whose records cannot be read is uncleanable until the next start, and is still served.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from barnabas.base.ids import TopicPartition
 from barnabas.broker.checkpoint_writer import write_checkpoints
 from barnabas.broker.cleaning_process import Worker, WorkerDied, WorkerProcess, WorkerThread
 from barnabas.broker.cold_scans import ColdScans
-from barnabas.handlers.context import Context
+from barnabas.broker.maintenance_context import MaintenanceContext
 from barnabas.storage.checkpoints import CheckpointWrite
 from barnabas.storage.cleaning.cleanable import CleanableRange
 from barnabas.storage.cleaning.job import CleanedSegment, CleaningAborted, CleaningStats
@@ -32,23 +32,27 @@ logger = logging.getLogger("broker")
 _MOST_THREADS = 64
 _LOGS_PER_STEP = 50
 _GRACE_SECONDS = 2.0
-"""How long a job may take to end when the broker stops; then its process is killed."""
+"""How long a job may take to end when the broker stops. Then its process is killed."""
 _WATCH_SECONDS = 1.0
-"""How soon a cleaning that nobody wants any more is noticed."""
+"""How soon a cleaning that is no longer needed is noticed."""
 _IDLE_SECONDS = 60.0
-"""How long a worker is kept for the next job: starting one takes some tenths of a second."""
+"""How long an idle worker is kept for the next job: starting one takes some tenths of a second."""
 _INTERPRETER_BYTES = 24 << 20
-"""What a worker needs before it has seen a key; part of the bound on its memory."""
+"""Memory of a worker without any keys. Part of the bound on its memory."""
 _LEAST_MEMORY = 512 << 10
-_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-"""Nothing is wrong with the log or its disk: try again later."""
+_RETRIABLE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Errors that are no fault of the log or its disk: retry later."""
 
 
 class LogCleaner:
     def __init__(
-        self, context: Context, fs: FileSystem, on_deleted: DeletedSink, request_flush: Callable[[Log], None]
+        self,
+        context: MaintenanceContext,
+        fs: FileSystem,
+        on_deleted: DeletedSink,
+        request_flush: Callable[[Log], None],
     ) -> None:
-        self._context: Context = context
+        self._context: MaintenanceContext = context
         self._fs: FileSystem = fs
         self._on_deleted: DeletedSink = on_deleted
         self._request_flush: Callable[[Log], None] = request_flush
@@ -70,7 +74,7 @@ class LogCleaner:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """End what is under way; nothing is half swapped afterwards."""
+        """End the running jobs. No segment is partly swapped afterwards."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -80,9 +84,9 @@ class LogCleaner:
         for _, worker in self._running.values():
             worker.kill()
         await self._wait_for_running()
-        self._dismiss_idle()
+        self._stop_idle_workers()
         if self._threads is not None:
-            # A thread that hangs on its disk is not waited for: its job swaps nothing any more.
+            # Do not wait for a thread that hangs on its disk: its job swaps nothing any more.
             await asyncio.to_thread(self._threads.shutdown, wait=not self._running)
 
     async def _wait_for_running(self) -> None:
@@ -95,17 +99,17 @@ class LogCleaner:
             try:
                 started = await self._context.holds.measured("search for logs to clean", self._start_next())
             except Exception:
-                # One failed look at the logs must not end all later ones.
-                logger.exception("Looking for logs to compact failed; it is tried again")
+                # One failed search must not end all later ones.
+                logger.exception("Unexpected error in the search for logs to compact; it is retried")
                 started = False
             if not started:
                 await self._rest()
 
     async def _rest(self) -> None:
-        """Until something is done, or it is time to look again."""
+        """Wait until a job is done, or until the next search is due."""
         if not self._running:
             if self._idle and asyncio.get_running_loop().time() - self._idle_since > _IDLE_SECONDS:
-                self._dismiss_idle()
+                self._stop_idle_workers()
             await asyncio.sleep(self._backoff)
             return
         await asyncio.wait(
@@ -122,7 +126,7 @@ class LogCleaner:
     # --- choosing -------------------------------------------------------------------------------------
 
     async def _start_next(self) -> bool:
-        """Begin to clean the dirtiest log, if a worker is free and one needs it."""
+        """Begin to clean the dirtiest log, if a worker is free and a log needs it."""
         if len(self._running) >= self._context.config.log_cleaner_threads:
             return False
         logs = self._context.logs
@@ -130,7 +134,7 @@ class LogCleaner:
             try:
                 logs.get(key)
             except KafkaError as error:
-                logger.error("Compaction of %s: %s", key, error.message)
+                logger.error("Cannot check %s for compaction: %s", key, error.message)
         candidates: list[tuple[float, Log, CleanableRange]] = []
         for number, log in enumerate(logs.opened()):
             if number % _LOGS_PER_STEP == _LOGS_PER_STEP - 1:
@@ -156,7 +160,7 @@ class LogCleaner:
         if self._uncleanable.get(key) is log:
             return None
         if log.flush_due:
-            # A segment that was sealed while another flush ran; only synced ones are cleaned.
+            # A segment that was sealed during another flush. Only synced segments are cleaned.
             self._request_flush(log)
         known = root.cleaner_offsets.get(key)
         try:
@@ -178,7 +182,7 @@ class LogCleaner:
 
     def _begin(self, log: Log, found: CleanableRange) -> None:
         plan = CleaningPlan.of(log, found, self._context.clock.now_ms(), self._resources())
-        worker = self._idle.pop() if self._idle else self._hire()
+        worker = self._idle.pop() if self._idle else self._start_worker()
         log.is_being_cleaned = True
         task = asyncio.get_running_loop().create_task(self._measured(plan, worker))
         self._running[task] = (plan, worker)
@@ -202,15 +206,17 @@ class LogCleaner:
         assert isinstance(value, int | float)
         return value
 
-    def _hire(self) -> Worker:
+    def _start_worker(self) -> Worker:
         if type(self._fs) is FileSystem:
             try:
                 return WorkerProcess()
             except OSError as error:
-                logger.warning("No process for compaction, it runs in this one: %s", error)
+                logger.warning(
+                    "Cannot start a process for compaction; a thread of the broker is used: %s", error
+                )
         return WorkerThread(self._fs)
 
-    def _dismiss_idle(self) -> None:
+    def _stop_idle_workers(self) -> None:
         for worker in self._idle:
             self._context.executor.submit(worker.close)
         self._idle.clear()
@@ -225,7 +231,7 @@ class LogCleaner:
             self._threads = ThreadPoolExecutor(_MOST_THREADS, "cleaner")
         try:
             stats = await loop.run_in_executor(self._threads, worker.clean, plan.job, swap)
-        except Exception as error:  # noqa: BLE001 - whatever it was, `_failed` tells it
+        except Exception as error:  # noqa: BLE001 - `_failed` reports every error
             log.is_being_cleaned = False
             self._failed(plan, worker, error)
         else:
@@ -265,16 +271,16 @@ class LogCleaner:
         self._context.executor.submit(worker.close)
         if isinstance(error, CleaningAborted) or not plan.is_valid:
             logger.info("The compaction of %s was ended, as the log changed or the broker stops", key)
-            self._remove_leftovers(plan)
+            self._remove_leftovers_soon(plan)
         elif isinstance(error, StorageBusy):
-            # A swap that was begun is finished when the directory responds: its files are left alone.
-            logger.warning("The compaction of %s is put off: %s", key, error.message)
+            # A swap that has begun is finished when the directory responds: its files are kept.
+            logger.warning("The compaction of %s is postponed: %s", key, error.message)
         elif isinstance(error, OSError):
             self._disk_failed(plan, error)
         elif isinstance(error, WorkerDied):
             self._deaths[key] = self._deaths.get(key, 0) + 1
             logger.warning("The compaction of %s failed: %s", key, error)
-            self._remove_leftovers(plan)
+            self._remove_leftovers_soon(plan)
             if self._deaths[key] >= 3:
                 self._give_up(plan.log, str(error))
         else:
@@ -283,13 +289,24 @@ class LogCleaner:
     def _disk_failed(self, plan: CleaningPlan, error: OSError) -> None:
         key = plan.log.topic_partition
         root = self._context.logs.directory_of(key)
-        if error.errno in _PASSING:
-            logger.warning("The compaction of %s is put off: %s", key, error)
+        if error.errno in _RETRIABLE:
+            logger.warning("The compaction of %s is postponed: %s", key, error)
         elif root is not None:
             root.fail(error)
 
+    def _remove_leftovers_soon(self, plan: CleaningPlan) -> None:
+        """Remove the files in a thread: the disk may hang. The log is not cleaned again before that."""
+
+        def done(_: "asyncio.Future[None]") -> None:
+            plan.log.is_being_cleaned = False
+
+        plan.log.is_being_cleaned = True
+        threads = threads_of(self._context.executor, plan.log.directory.parent)
+        removal = asyncio.get_running_loop().run_in_executor(threads, self._remove_leftovers, plan)
+        removal.add_done_callback(done)
+
     def _remove_leftovers(self, plan: CleaningPlan) -> None:
-        """What a worker that was ended did not remove; the next start would."""
+        """Remove the files of a worker that was ended. Otherwise the next start removes them."""
         directory = plan.log.directory
         try:
             for name in self._fs.listdir(directory):
@@ -298,7 +315,7 @@ class LogCleaner:
         except FileNotFoundError:
             return
         except OSError as error:
-            logger.warning("Cannot remove what is left of a compaction in %s: %s", directory, error)
+            logger.warning("Cannot remove temporary files of a compaction in %s: %s", directory, error)
 
     async def _write(self, writes: list[CheckpointWrite]) -> None:
         await write_checkpoints(writes, self._context.logs.checkpoints, self._context.executor)

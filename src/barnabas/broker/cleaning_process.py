@@ -1,8 +1,8 @@
-"""Where a cleaning runs: in a process of its own, or, where there can be none, in a thread of this one.
+"""Runs a cleaning in a process of its own, or, if that is not possible, in a thread of the broker.
 
-A process because the work is all Python: beside the event loop it would hold up every request. It is started
-for the first job, ends with this process whatever ends that (it reads its end from the pipe), and is let go
-when it has been idle. The thread that converses with it calls `swap` for every cleaned segment.
+Cleaning is pure Python work: on a thread beside the event loop it would delay every request. The process is
+started for the first job. It ends with the broker in any case (it reads the end of the pipe), and is stopped
+after an idle time. The thread that communicates with it calls `swap` for every cleaned segment.
 """
 
 import json
@@ -24,7 +24,7 @@ from barnabas.storage.cleaning.job import CleanedSegment, CleaningAborted, Clean
 Swap = Callable[[CleanedSegment], None]
 
 _PATIENCE_SECONDS = 1.0
-"""How long a process may take to end by itself; one that is frozen is killed."""
+"""How long a process may take to end by itself. A frozen process is killed."""
 
 
 class WorkerDied(Exception):
@@ -33,19 +33,19 @@ class WorkerDied(Exception):
 
 class Worker(Protocol):
     def clean(self, job: CleaningJob, swap: Swap) -> CleaningStats:
-        """Run a job to its end; blocks. Raises `CleaningAborted`, `KafkaError`, `OSError`, `WorkerDied`."""
+        """Run a job to its end. Blocks. Raises `CleaningAborted`, `KafkaError`, `OSError`, `WorkerDied`."""
 
     def abort(self) -> None:
-        """Let the job end soon; from any thread, without waiting."""
+        """Let the job end soon. From any thread, without waiting."""
 
     def kill(self) -> None:
-        """End the job now, if that is possible; from any thread, without waiting."""
+        """End the job now, if that is possible. From any thread, without waiting."""
 
     def close(self) -> None: ...
 
 
 class WorkerThread:
-    """In this process, on whatever file system it uses."""
+    """Cleans in this process, on any file system."""
 
     def __init__(self, fs: FileSystem) -> None:
         self._fs: FileSystem = fs
@@ -72,7 +72,7 @@ class WorkerThread:
 class WorkerProcess:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
-            # -P: a module in the working directory must not take the place of one of ours.
+            # -P: a module in the working directory must not replace one of Barnabas.
             [sys.executable, "-P", "-m", "barnabas.storage.cleaning"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -114,7 +114,7 @@ class WorkerProcess:
 
     def abort(self) -> None:
         if not self._can_send():
-            return  # it does not read, so it would not obey either: whoever cannot wait kills it
+            return  # The process does not read, so it would not obey: a caller that cannot wait kills it.
         try:
             self._send({"abort": True})
         except WorkerDied:
@@ -128,7 +128,7 @@ class WorkerProcess:
         try:
             poll.register(self._pipe(self._process.stdin), select.POLLOUT)
         except ValueError:
-            return False  # closed already
+            return False  # Already closed.
         return bool(poll.poll(0))
 
     def kill(self) -> None:
@@ -153,7 +153,7 @@ class WorkerProcess:
                 while rest:
                     rest = rest[pipe.write(rest) :]
             except (BrokenPipeError, ValueError) as error:
-                raise WorkerDied("the cleaning process is gone") from error
+                raise WorkerDied("the cleaning process has ended") from error
 
     @staticmethod
     def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -172,7 +172,7 @@ def _outcome(message: dict[str, Any]) -> CleaningStats:
 
 
 def _environment() -> dict[str, str]:
-    """The child finds this very package, wherever the parent found it."""
+    """The child imports the same package as the parent."""
     home = str(Path(barnabas.__file__).parent.parent)
     inherited = os.environ.get("PYTHONPATH", "")
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (home, inherited)))}

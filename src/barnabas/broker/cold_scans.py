@@ -1,4 +1,4 @@
-"""Looks at the logs that are not open, in the threads of their directories."""
+"""Scans of the logs that are not open, in the threads of their directories."""
 
 import logging
 from collections.abc import Callable
@@ -19,14 +19,14 @@ class ColdScans:
         self._rounds: Rounds = Rounds(executor)
 
     async def find(self, scan: Callable[[LogDirectory], list[TopicPartition]]) -> list[TopicPartition]:
-        """What `scan` finds in all directories that respond."""
+        """Returns what `scan` finds in all directories that respond."""
         online = [directory for directory in self._logs.directories if directory.is_online]
         ended = await self._rounds.run({each.path: partial(scan, each) for each in online})
         found: list[TopicPartition] = []
         for path, future in ended.items():
             error = future.exception()
             if error is not None:
-                logger.error("Cannot look at the logs in %s: %s", path, error)
+                logger.error("Cannot scan the logs in %s: %s", path, error)
             else:
                 found += future.result()
         return found

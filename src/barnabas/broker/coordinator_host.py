@@ -1,21 +1,25 @@
-"""A coordinator of this broker, made when it is first needed.
+"""A coordinator of this broker, created when it is first needed.
 
-Its modules are much of what the broker loads, and many a broker in a test or at the edge never sees a group
-or a transaction: it comes into being with the first request for one, or when the cluster has its topic.
+Its modules are a large part of what the broker loads, and many brokers never get a request for a group or a
+transaction. So it is created for the first such request, or when the cluster has its topic. The modules take
+0.1 s of CPU time, so they are imported in a thread, before the loop needs them.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.loop_holds import LoopHolds
+from barnabas.broker.scheduler import Scheduler
 from barnabas.metadata.image import ClusterImage
 from barnabas.replication.partitions import Partitions
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.runtime.loader import Loader
+    from barnabas.runtime.loader import Loader
 
 
 class Hosted(Protocol):
@@ -34,6 +38,9 @@ C = TypeVar("C", bound=Hosted)
 
 
 class CoordinatorHost(ABC, Generic[C]):
+    MODULES: ClassVar[tuple[str, ...]]
+    """The modules that `_build` imports."""
+
     def __init__(
         self,
         topic: str,
@@ -42,6 +49,7 @@ class CoordinatorHost(ABC, Generic[C]):
         clock: Clock,
         executor: Executor,
         holds: LoopHolds,
+        scheduler: Scheduler,
     ) -> None:
         self._topic: str = topic
         self._config: BrokerConfig = config
@@ -49,14 +57,27 @@ class CoordinatorHost(ABC, Generic[C]):
         self._clock: Clock = clock
         self._executor: Executor = executor
         self._holds: LoopHolds = holds
+        self._scheduler: Scheduler = scheduler
         self._image: ClusterImage = ClusterImage()
         self._is_started: bool = False
+        self._is_loaded: bool = False
         self._coordinator: C | None = None
+        self._loading: asyncio.Task[None] | None = None
         self._loader: Loader | None = None
 
     @abstractmethod
     def _build(self) -> C:
-        """The coordinator, on the running loop; sets `_loader`."""
+        """Returns the coordinator. Sets `_loader`."""
+
+    @property
+    def is_made(self) -> bool:
+        return self._coordinator is not None
+
+    def load(self) -> None:
+        """Import the modules of the coordinator. May be called from any thread."""
+        for name in self.MODULES:
+            import_module(name)
+        self._is_loaded = True
 
     def get(self) -> C:
         if self._coordinator is None:
@@ -65,19 +86,33 @@ class CoordinatorHost(ABC, Generic[C]):
         return self._coordinator
 
     def start(self, image: ClusterImage) -> None:
-        """`Partitions` knows all that is in `image`, and from now on all that comes."""
+        """Begin to follow the cluster. `Partitions` has applied `image`."""
         self._is_started = True
+        if self._topic in image.topics:
+            self.load()
         self.follow(image)
 
     def follow(self, image: ClusterImage) -> None:
-        """The cluster is as `image` says; `Partitions` knows it already."""
+        """Follow the image, which `Partitions` has already applied."""
         if not self._is_started:
             return
         self._image = image
         if self._coordinator is not None:
             self._coordinator.follow(image)
         elif self._topic in image.topics:
+            self._make()
+
+    def _make(self) -> None:
+        if self._is_loaded:
             self.get()
+        elif self._loading is None:
+            self._loading = asyncio.get_running_loop().create_task(self._load_and_make())
+
+    async def _load_and_make(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._executor, self.load)
+        if self._topic in self._image.topics:
+            self.get()
+        self._loading = None
 
     def configure(self, config: BrokerConfig) -> None:
         self._config = config
@@ -85,12 +120,14 @@ class CoordinatorHost(ABC, Generic[C]):
             self._coordinator.configure(config)
 
     def expire(self) -> None:
-        """Forget what has outlived its time."""
+        """Remove expired state."""
         if self._coordinator is not None:
             self._coordinator.expire()
 
     async def stop(self) -> None:
-        """Answer everybody who waits; nothing is loaded any more."""
+        """Stop loading. Waiting requests fail."""
+        if self._loading is not None:
+            await self._loading
         if self._loader is not None:
             await self._loader.stop()
         if self._coordinator is not None:

@@ -1,8 +1,8 @@
-"""What a broker does when nobody asks: retention, flushing, checkpoints, expiry, unlinking.
+"""Periodic jobs of a broker: retention, flushing, checkpoints, expiry, unlinking.
 
-Jobs run on the event loop in small steps (a log is owned by the loop) and hand what blocks to threads.
-Their cost follows what is in use, not what exists: a partition nobody touched since the start is looked at by
-retention only, from a thread, and a checkpoint is written only when one of its offsets moved.
+Jobs run on the event loop in small steps (a log is owned by the loop) and run blocking calls in threads.
+Their cost depends on what is in use, not on what exists: a partition that was not accessed since the start is
+checked by retention only, from a thread, and a checkpoint is written only if one of its offsets has changed.
 """
 
 import asyncio
@@ -15,9 +15,10 @@ from barnabas.base.errors import KafkaError, StorageBusy
 from barnabas.broker.checkpoint_writer import write_checkpoints
 from barnabas.broker.cold_scans import ColdScans
 from barnabas.broker.coordinator_host import CoordinatorHost
+from barnabas.broker.maintenance_context import MaintenanceContext
 from barnabas.broker.periodic import Periodic
-from barnabas.handlers.context import Context
 from barnabas.replication.flusher import Flusher
+from barnabas.replication.partitions import Partitions
 from barnabas.storage.checkpoints import CheckpointWrite
 from barnabas.storage.log import Log
 
@@ -32,15 +33,17 @@ Job = Callable[[], Coroutine[Any, Any, None]]
 class Housekeeping:
     def __init__(
         self,
-        context: Context,
+        context: MaintenanceContext,
         flusher: Flusher,
         groups: CoordinatorHost[Any],
         transactions: CoordinatorHost[Any],
+        partitions: Partitions,
     ) -> None:
-        self._context: Context = context
+        self._context: MaintenanceContext = context
         self._flusher: Flusher = flusher
         self._groups: CoordinatorHost[Any] = groups
         self._transactions: CoordinatorHost[Any] = transactions
+        self._partitions: Partitions = partitions
         self._periodic: Periodic = Periodic(context.holds)
         self._cold_scans: ColdScans = ColdScans(context.logs, context.executor)
 
@@ -52,6 +55,8 @@ class Housekeeping:
         self._every("log.flush.start.offset.checkpoint.interval.ms", self._checkpoint_log_starts, first)
         self._every("replica.high.watermark.checkpoint.interval.ms", self._checkpoint_high_watermarks)
         self._every("producer.id.expiration.check.interval.ms", self._expire_producers)
+        # Twice in the time that a replica may lag, as in Kafka.
+        self._every("replica.lag.time.max.ms", self._check_isr, share=0.5)
         self._every("offsets.retention.check.interval.ms", self._expire_offsets)
         self._every(
             "transaction.remove.expired.transaction.cleanup.interval.ms", self._expire_transactional_ids
@@ -60,11 +65,11 @@ class Housekeeping:
     async def stop(self) -> None:
         await self._periodic.stop()
 
-    def _every(self, key: str, job: Job, first_after: float | None = None) -> None:
+    def _every(self, key: str, job: Job, first_after: float | None = None, share: float = 1.0) -> None:
         def interval() -> float:
             value = self._context.config.get(key)
             assert isinstance(value, int)
-            return min(value / 1000, _LONGEST_PAUSE)
+            return min(value * share / 1000, _LONGEST_PAUSE)
 
         self._periodic.every(interval, job, name=key, first_after=first_after)
 
@@ -76,7 +81,7 @@ class Housekeeping:
             try:
                 logs.get(key)
             except KafkaError as error:
-                logger.error("Retention of %s: %s", key, error.message)
+                logger.error("Cannot apply retention to %s: %s", key, error.message)
         opened = logs.opened()
         await _in_steps(opened, _delete_old_segments)
         for number, log in enumerate(opened):
@@ -85,7 +90,7 @@ class Housekeeping:
             await self._check_timestamps(log)
 
     async def _check_timestamps(self, log: Log) -> None:
-        """Look at the records of segments that only their headers call old, and delete those that are."""
+        """Read the records of segments whose headers are old, and delete the segments that are expired."""
         loop = asyncio.get_running_loop()
         checked = None
         try:
@@ -100,6 +105,10 @@ class Housekeeping:
                 await _in_steps([log], _delete_old_segments)
         except (KafkaError, OSError) as error:
             logger.error("Cannot check the timestamps of %s: %s", log.topic_partition, error)
+
+    async def _check_isr(self) -> None:
+        for _ in self._partitions.check_isr():
+            await asyncio.sleep(0)
 
     async def _flush_due(self) -> None:
         await _in_steps(self._context.logs.opened(), self._flusher.request_due)
@@ -128,7 +137,7 @@ class Housekeeping:
 
 
 async def _in_steps(logs: Sequence[Log], job: Callable[[Log], object]) -> None:
-    """Do `job` for each log, letting requests in between."""
+    """Run `job` for each log. Requests are handled in between."""
     for number, log in enumerate(logs):
         if number % _LOGS_PER_STEP == _LOGS_PER_STEP - 1:
             await asyncio.sleep(0)
@@ -136,7 +145,7 @@ async def _in_steps(logs: Sequence[Log], job: Callable[[Log], object]) -> None:
             try:
                 job(log)
             except StorageBusy:
-                continue  # the next round does it
+                continue  # The next round does it.
             except KafkaError as error:
                 logger.error("%s: %s", log.topic_partition, error.message)
 

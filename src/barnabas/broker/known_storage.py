@@ -1,9 +1,8 @@
-"""What a broker had at its last start, compared with what its configuration leads to now.
+"""Compares the storage of the broker's last start with its current configuration.
 
-A broker that does not find its metadata store, one of its log directories or a partition that was closed
-cleanly would go on with empty ones: producers would write into them, and what they wrote would be hidden when
-the disk is mounted again. So the start stops, before any file is touched, with one line that says what is
-missing.
+A broker that does not find its metadata store, one of its log directories or a cleanly closed partition would
+continue with empty ones. Producers would write into them, and those records would be hidden when the disk is
+mounted again. So the start ends, before any file is changed, with one line that says what is missing.
 `barnabas.accept.data.loss` (`barnabas serve --accept-data-loss`) lets it go on.
 """
 
@@ -28,16 +27,16 @@ from barnabas.storage.meta_properties import read_meta_properties
 logger = logging.getLogger("broker")
 
 _NAMED = 3
-"""How many of the missing are named in the line."""
+"""How many missing items the message names."""
 
 
 def find_store(config: BrokerConfig) -> Path:
-    """Where the metadata store is or is to be made: as configured, else in any of the log directories."""
+    """The path of the metadata store: as configured, else in a log directory that has one, else the first."""
     default = config.metadata_store_path
     if config.is_set("barnabas.metadata.store.path"):
         return default
-    places = {path / ".barnabas" / "metadata.db": None for path in config.log_dirs}
-    found = list({path.resolve(): path for path in places if path.exists()}.values())
+    candidates = {path / ".barnabas" / "metadata.db": None for path in config.log_dirs}
+    found = list({path.resolve(): path for path in candidates if path.exists()}.values())
     if len(found) > 1:
         raise StorageError(
             f"there are metadata stores in {' and in '.join(map(str, found))}: "
@@ -49,7 +48,7 @@ def find_store(config: BrokerConfig) -> Path:
 
 
 def check_store(config: BrokerConfig, store: Path, fs: FileSystem) -> None:
-    """Raise StorageError if the store would be made anew beside partitions that it does not know."""
+    """Raise StorageError if a new store would be created beside partitions that it does not know."""
     if store.exists():
         return
     for path in config.log_dirs:
@@ -65,9 +64,9 @@ def check_store(config: BrokerConfig, store: Path, fs: FileSystem) -> None:
 
 
 def check_directories(config: BrokerConfig, known: Mapping[UUID, str], fs: FileSystem) -> None:
-    """Raise StorageError if a log directory of the last start is not among those of this one.
+    """Raise StorageError if a log directory of the last start is not among those of this start.
 
-    A directory that is there and cannot be read is not missing: it goes offline when the logs are opened.
+    A directory that exists and cannot be read is not missing: it goes offline when the logs are opened.
     """
     present: set[UUID] = set()
     unclear: set[str] = set()
@@ -84,7 +83,11 @@ def check_directories(config: BrokerConfig, known: Mapping[UUID, str], fs: FileS
     configured = set(map(str, config.log_dirs))
     lost = [
         f"log directory {path} (directory.id {encode_uuid(directory_id)}) "
-        + ("is not there, something else or nothing is" if path in configured else "is not in log.dirs")
+        + (
+            "is missing: its path is empty or holds another directory"
+            if path in configured
+            else "is not in log.dirs"
+        )
         for directory_id, path in known.items()
         if directory_id not in present and path not in unclear
     ]
@@ -94,7 +97,7 @@ def check_directories(config: BrokerConfig, known: Mapping[UUID, str], fs: FileS
 
 
 def check_partitions(config: BrokerConfig, image: ClusterImage, fs: FileSystem) -> None:
-    """Raise StorageError if a partition of this broker is missing that the last clean stop closed."""
+    """Raise StorageError if a partition of this broker is missing that the last clean shutdown closed."""
     present = {key for path in config.log_dirs for key in _partitions_in(path, fs)}
     lost = [
         f"partition {key} (with records up to offset {offset}) is not in {path}"
@@ -127,7 +130,7 @@ def _partitions_in(path: Path, fs: FileSystem) -> list[TopicPartition]:
 
 
 def _has_log(directory: Path, fs: FileSystem) -> bool:
-    """Whether a directory with the name of a partition is one, and not just named like one."""
+    """Whether a directory with the name of a partition contains a log."""
     with suppress(OSError):
         return any(name.endswith(names.LOG) for name in fs.listdir(directory))
     return False
@@ -140,7 +143,9 @@ def _listed(lost: Sequence[str]) -> str:
 
 def _refuse(config: BrokerConfig, loss: str, message: str) -> None:
     if loss in config.accepted_losses:
-        logger.warning("Going on, for --accept-data-loss %s is given: %s", loss, message.rpartition(";")[0])
+        logger.warning(
+            "Continuing, because --accept-data-loss %s is given: %s", loss, message.rpartition(";")[0]
+        )
         return
     raise StorageError(f"{message}, start once with --accept-data-loss {loss}")
 
@@ -148,7 +153,7 @@ def _refuse(config: BrokerConfig, loss: str, message: str) -> None:
 def directories_to_remember(
     directories: Sequence[LogDirectory], known: Mapping[UUID, str]
 ) -> dict[UUID, str]:
-    """Those in use, and those that are configured and offline as they were known."""
+    """The directories in use, and those that are configured, known and offline."""
     found = {each.directory_id: str(each.path) for each in directories if each.directory_id is not None}
     offline = {str(each.path) for each in directories if not each.is_online}
     kept = {key: path for key, path in known.items() if path in offline and path not in found.values()}

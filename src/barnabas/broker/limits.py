@@ -1,4 +1,4 @@
-"""Limits of the process: as many open files as it may have."""
+"""Limits of the process: the number of open files."""
 
 import logging
 import resource
@@ -11,7 +11,7 @@ _COMFORTABLE = 8192
 
 
 def raise_open_files_limit() -> DescriptorLimits:
-    """Each connection and each log in use takes a descriptor; the usual soft limit of 1024 is for shells."""
+    """Raise the soft limit: each connection and each log in use takes a file descriptor."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = hard if hard != resource.RLIM_INFINITY else UNLIMITED
     if soft < wanted:

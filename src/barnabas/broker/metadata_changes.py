@@ -1,10 +1,10 @@
-"""Changes of the cluster's metadata, applied to this broker one after the other, each in small steps.
+"""Changes of the cluster metadata, applied to this broker one after the other, each in small steps.
 
-A change that names thousands of topics is applied topic by topic, a few milliseconds at a time, so that other
-requests are served in between. Changes never overtake each other. Whoever changed something through the
-store waits for `applied` and then finds it done.
+A change of thousands of topics is applied topic by topic, a few milliseconds at a time, so that other
+requests are handled in between. Changes are applied in order. A request that changes the store waits for
+`applied`, and then sees its change.
 
-A topic that is in the image and not applied yet is UNKNOWN_TOPIC_OR_PARTITION, which clients retry.
+A topic that is in the image and not applied yet gets UNKNOWN_TOPIC_OR_PARTITION, which clients retry.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ logger = logging.getLogger("broker")
 
 NAME = "metadata change"
 Apply = Callable[[ClusterChange], Iterator[None]]
-"""Applies a change; each step between two results takes well under a millisecond."""
+"""Applies a change. Each step takes well under a millisecond."""
 
 
 class MetadataChanges:
@@ -34,7 +34,7 @@ class MetadataChanges:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, change: ClusterChange) -> None:
-        """Apply the change: at once if it is small and none is before it."""
+        """Apply the change: at once if it is small and no other change is queued."""
         if self._task is not None:
             self._waiting.append(change)
             return
@@ -56,8 +56,8 @@ class MetadataChanges:
             self._task = None
 
     def _finished(self, steps: Iterator[None]) -> bool:
-        """Go on until the end of the slice; whether that was all."""
-        for _ in steps:  # noqa: SIM110  a generator that is not at its end is used again
+        """Continue until the end of the slice. Returns whether all steps are done."""
+        for _ in steps:  # noqa: SIM110  the generator is used again if it is not at its end
             if self._slices.is_over:
                 return False
         return True
@@ -80,5 +80,5 @@ class MetadataChanges:
         try:
             yield from self._apply(change)
         except Exception:
-            # The next change must not find the queue ended by this one.
-            logger.exception("A change of the cluster's metadata could not be applied completely")
+            # An error must not end the queue: the next change is still applied.
+            logger.exception("Unexpected error: a change of the cluster metadata is only partly applied")

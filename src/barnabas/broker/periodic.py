@@ -1,4 +1,4 @@
-"""Work that comes back: each job has its own interval, runs on the loop, and never overlaps itself."""
+"""Periodic jobs: each has its own interval, runs on the loop, and never overlaps itself."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ class Periodic:
         name: str,
         first_after: float | None = None,
     ) -> None:
-        """Run `job` again and again; the interval (seconds) is asked for each time, as it may change."""
+        """Run `job` periodically. The interval (seconds) is read before each round, as it may change."""
 
         async def measured() -> None:
             await self._holds.measured(f"job {name}", job())
@@ -47,6 +47,6 @@ async def _repeat(
         try:
             await job()
         except Exception:
-            # One failed round must not end all later ones; what is wrong with a disk is told elsewhere.
+            # One failed round must not end all later ones. Errors of a disk are reported elsewhere.
             logger.exception("Periodic job %s failed; it will run again", name)
         pause = interval()

@@ -1,7 +1,6 @@
-"""A broker and the event loop it lives on: in the foreground until a signal, or in a thread of its own."""
+"""A broker and its event loop: in the foreground until a signal, or in a thread of its own."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -10,10 +9,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from barnabas.base.clock import Clock
+from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.broker import Broker
+from barnabas.broker.environment import Environment
+from barnabas.broker.garbage import FrozenObjects
 
 logger = logging.getLogger("broker")
 
@@ -24,9 +25,9 @@ def serve(
     on_ready: Callable[[Broker], None] = lambda _: None,
     holds: LoopHolds | None = None,
 ) -> None:
-    """Run a broker until SIGINT or SIGTERM; raises what keeps it from starting, or from going on.
+    """Run a broker until SIGINT or SIGTERM. Raises the error that prevents the start or stops the broker.
 
-    A second SIGINT does not wait for the clean stop: what it leaves behind is recovered at the next start.
+    A second SIGINT does not wait for the clean stop. The next start recovers the logs.
     """
 
     async def run() -> None:
@@ -34,13 +35,11 @@ def serve(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, _on_signal, number, stop)
-        broker = Broker(config, holds=holds)
+        broker = Broker(config, Environment(holds=holds or LoopHolds()))
         try:
             await broker.start()
             if not stop.is_set():
-                # What is there now stays: the collector need not walk through it again and again, which
-                # would stop the loop for milliseconds each time.
-                gc.freeze()
+                FrozenObjects().start()
                 on_ready(broker)
                 await _until_stopped(broker, stop)
         finally:
@@ -74,7 +73,7 @@ async def _stop(broker: Broker) -> None:
 
 
 async def _until_stopped(broker: Broker, stop: asyncio.Event) -> None:
-    """Return when told to stop; raise what the broker cannot go on with."""
+    """Return when `stop` is set. Raise the failure of the broker, if there is one."""
     waits = [asyncio.ensure_future(event.wait()) for event in (stop, broker.failed)]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -86,7 +85,7 @@ async def _until_stopped(broker: Broker, stop: asyncio.Event) -> None:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed: an accelerator, not a requirement."""
+    """uvloop if it is installed: an accelerator, not a requirement."""
     try:
         import uvloop
     except ImportError:
@@ -95,14 +94,14 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 class BrokerThread:
-    """A broker on an event loop in a background thread. `start` returns when it can be used."""
+    """A broker on an event loop in a background thread. `start` returns when the broker is ready."""
 
     def __init__(
         self, config: BrokerConfig, *, clock: Clock | None = None, holds: LoopHolds | None = None
     ) -> None:
         self._config: BrokerConfig = config
-        self._clock: Clock | None = clock
         self.holds: LoopHolds = holds or LoopHolds()
+        self._environment: Environment = Environment(clock=clock or SystemClock(), holds=self.holds)
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -130,7 +129,7 @@ class BrokerThread:
         try:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
                 runner.run(self._main())
-        except BaseException as error:  # noqa: BLE001  handed to whoever called start()
+        except BaseException as error:  # noqa: BLE001  raised by start()
             self._failure = error
         finally:
             self._ready.set()
@@ -138,7 +137,7 @@ class BrokerThread:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        broker = Broker(self._config, clock=self._clock, holds=self.holds)
+        broker = Broker(self._config, self._environment)
         try:
             await broker.start()
             self.broker = broker
@@ -148,12 +147,15 @@ class BrokerThread:
             await broker.stop(clean=self._is_clean)
 
     def stop(self, *, clean: bool = True) -> None:
-        """Stop and wait for it; `clean=False` leaves the files as a crash would. Raises why it had ended."""
+        """Stop and wait. `clean=False` leaves the files as a crash would.
+
+        Raises the error that ended the broker.
+        """
         self._is_clean = clean
         thread, loop, stop = self._thread, self._loop, self._stop
         if thread is None or loop is None or stop is None:
             return
-        with suppress(RuntimeError):  # the loop is closed: it ended by itself
+        with suppress(RuntimeError):  # The loop is closed: the broker ended by itself.
             loop.call_soon_threadsafe(stop.set)
         thread.join()
         if self._failure is not None:

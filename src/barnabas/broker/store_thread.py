@@ -1,12 +1,12 @@
-"""The one thread that talks to the metadata store.
+"""The one thread that calls the metadata store.
 
-Store calls block (a commit is an fsync), so they never run on the event loop. One thread keeps them in
-order: a handler that awaited its change finds it applied.
+Store calls block (a commit is an fsync), so they never run on the event loop. One thread keeps them in order:
+a handler that awaited its change sees it applied.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -15,16 +15,17 @@ T = TypeVar("T")
 
 
 class StoreThread:
-    def __init__(self) -> None:
+    def __init__(self, executor: Executor) -> None:
+        """`executor` has one worker."""
         self.when_applied: Callable[[], Awaitable[None]] = _at_once
-        """Waits until this broker has applied the changes of metadata that it knows."""
-        self._executor: ThreadPoolExecutor = ThreadPoolExecutor(1, thread_name_prefix="store")
+        """Waits until this broker has applied the metadata changes that it knows."""
+        self._executor: Executor = executor
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `function` on the store's thread.
 
-        What it changed is applied before this returns: subscribers are told through the loop's own
-        queue, ahead of the wake-up of whoever awaits here, and a long change is waited for.
+        Its changes are applied before this returns: subscribers are called through the loop's own queue,
+        before the awaiting caller wakes up, and a long change is awaited.
         """
         loop = asyncio.get_running_loop()
         result = await loop.run_in_executor(self._executor, partial(function, *args, **kwargs))
@@ -36,4 +37,4 @@ class StoreThread:
 
 
 async def _at_once() -> None:
-    """Nobody applies anything yet."""
+    """Return at once: no changes are applied yet."""

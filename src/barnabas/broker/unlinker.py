@@ -1,6 +1,6 @@
-"""Files that are out of use are unlinked after their delay, in a thread.
+"""Unlinks deleted files after their delay, in a thread.
 
-What is still waiting when the broker stops keeps its `.deleted` name; the next start unlinks it.
+Files that are still waiting when the broker stops keep their `.deleted` name. The next start unlinks them.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ class Unlinker:
         self._is_stopped: bool = False
 
     def __call__(self, deleted: DeletedFiles) -> None:
-        """The sink for a log's deleted files; called from the loop, or from a thread during recovery."""
+        """Receives a log's deleted files. Called from the loop, or from a thread during recovery."""
         self._loop.call_soon_threadsafe(self._schedule, deleted)
 
     def _schedule(self, deleted: DeletedFiles) -> None:

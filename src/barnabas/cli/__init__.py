@@ -1,1 +1,1 @@
-"""Commands: `barnabas` and Kafka's own names for the same things. Each imports only what it runs."""
+"""The command line: `barnabas` and Kafka's own tools. Each command imports only what it runs."""

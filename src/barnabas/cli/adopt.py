@@ -1,4 +1,4 @@
-"""`barnabas adopt`: topics of an existing log directory enter the metadata store."""
+"""`barnabas adopt`: registers the topics of an existing log directory in the metadata store."""
 
 from collections.abc import Sequence
 from pathlib import Path

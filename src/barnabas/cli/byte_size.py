@@ -1,11 +1,11 @@
-"""Numbers of bytes for people: `1.5 GiB`."""
+"""Byte counts as readable text: `1.5 GiB`."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024
 
 
 def shown_bytes(count: int) -> str:
-    """Three digits at most before the point, one behind it; bytes are whole."""
+    """One digit after the decimal point; bytes have none."""
     size = float(count)
     for unit in _UNITS[:-1]:
         # What would be rounded up to 1024 belongs to the next unit.

@@ -1,7 +1,7 @@
-"""What the commands of `barnabas` have in common: where the cluster is, how to show, how errors end.
+"""What all commands of `barnabas` share: connection options, output options, error handling, completion.
 
-`on_cluster` gives a command an open `Cluster` and a `View`; `completes` gives an argument the names of the
-cluster's own topics and groups when the user presses Tab.
+`on_cluster` gives a command an open `Cluster` and a `View`. `completes` completes an argument with the names
+of topics or groups of the cluster.
 """
 
 import functools
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.streams import discard_output, failure_of, open_streams
 from barnabas.cli.view import View
 
@@ -31,7 +32,7 @@ def bootstrap_options(command: F) -> F:
         default=DEFAULT_BOOTSTRAP,
         show_default=True,
         metavar="HOST:PORT",
-        help="Brokers to ask first, several with commas.",
+        help="Bootstrap brokers, separated by commas.",
     )
     config = click.option(
         "--command-config", metavar="FILE", type=click.Path(dir_okay=False), help="Properties of the client."
@@ -62,14 +63,8 @@ def on_cluster(command: Callable[..., int | None]) -> Callable[..., int | None]:
     return opened
 
 
-def open_cluster(bootstrap_server: str, command_config: str | None = None) -> "Cluster":
-    from barnabas.cli import opening
-
-    return opening.open_cluster(bootstrap_server, command_config)
-
-
 class FrontDoor(click.Group):
-    """A group of commands; whoever closes the pipe behind one of them has enough, which is no failure."""
+    """A group of commands. A closed output pipe ends a command with status 0."""
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -82,13 +77,13 @@ class FrontDoor(click.Group):
 
 
 def run(command: click.Command, arguments: list[str] | None = None) -> int:
-    """Run the front door: every error is one line on stderr, and a status."""
+    """Runs the command. Every error is one line on stderr and an exit status."""
     open_streams()
     try:
         status = _status_of(command, arguments)
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # of what click prints by itself: help, versions
+    except BrokenPipeError:  # while click itself prints: help, versions
         discard_output()
         return 0
     except OSError as error:
@@ -106,7 +101,7 @@ def _status_of(command: click.Command, arguments: list[str] | None) -> int:
         return 130
     except click.ClickException as error:
         return _usage(error)
-    except SystemExit as end:  # how click ends when it has completed a word
+    except SystemExit as end:  # click exits this way after a completion
         return end.code if isinstance(end.code, int) else 1
     except Exception as error:
         if not _is_expected(error):
@@ -117,8 +112,8 @@ def _status_of(command: click.Command, arguments: list[str] | None) -> int:
 
 
 def _is_expected(error: Exception) -> bool:
-    """One line says it all. Nothing is imported to find out: what was raised is loaded already."""
-    names = (("barnabas.client.errors", "ClientError"), ("barnabas.cli.tool_error", "ToolError"))
+    """Whether the message of the error is enough. Imports nothing: the class of a raised error is loaded."""
+    names = (("barnabas.client.errors", "ClientError"), ("barnabas.cli.tool_errors", "ToolError"))
     return any(
         module in sys.modules and isinstance(error, getattr(sys.modules[module], name))
         for module, name in names
@@ -149,21 +144,21 @@ def pairs(context: click.Context, parameter: click.Parameter, values: tuple[str,
 
 def yes_option(command: F) -> F:
     """`--yes`, as keyword `yes`: for `confirm`."""
-    return click.option("-y", "--yes", is_flag=True, help="Do it without asking.")(command)
+    return click.option("-y", "--yes", is_flag=True, help="Do not prompt for confirmation.")(command)
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Goes on only if the user says so: with `--yes`, or when asked on a terminal."""
+    """Returns if `--yes` is set or the user confirms on a terminal. Raises Declined otherwise."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} Nobody can be asked here: say --yes")
+        raise click.UsageError(f"{question} Standard input is not a terminal: confirm with --yes")
     if not click.confirm(question, err=True):
         raise Declined
 
 
 class Declined(click.ClickException):
-    """The user was asked and said no."""
+    """The user did not confirm."""
 
     def __init__(self) -> None:
         super().__init__("Nothing was changed.")
@@ -173,7 +168,7 @@ Names = Callable[["Cluster"], list[str]]
 
 
 def completes(names: Names) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """A `shell_complete` for names that the cluster knows; a cluster that is away completes to nothing."""
+    """A `shell_complete` for names of the cluster. Completes nothing if the cluster is unreachable."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         import dataclasses
@@ -189,7 +184,7 @@ def completes(names: Names) -> Callable[[click.Context, click.Parameter, str], l
                     patience=0.0,
                 )
                 return [name for name in names(cluster) if name.startswith(incomplete)]
-        except Exception:  # noqa: BLE001  a traceback in the middle of a command line helps nobody
+        except Exception:  # noqa: BLE001  completion must not print a traceback
             return []
 
     return complete

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.group_progress import Progress, total_catch_up, total_rate
 from barnabas.cli.view import Column, Table
+from barnabas.client.admin.group_progress import PartitionProgress, total_catch_up, total_rate
 
 if TYPE_CHECKING:
     from barnabas.client.admin.group_description import GroupDescription
@@ -12,15 +12,29 @@ if TYPE_CHECKING:
     from barnabas.client.admin.offset_reset import NewOffset
 
 GroupRow = tuple[str, str, str, int | None, int | None]
-"""Name, state, type, how many members, lag."""
+"""Name, state, type, number of members, lag."""
 
+_UNITS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
 _STATE_STYLES = {"Stable": "green", "Empty": "dim", "Dead": "red"}
-_PLACE = (Column("TOPIC", "topic", style="bold"), Column("PARTITION", "partition", is_number=True))
+_PARTITION = (Column("TOPIC", "topic", style="bold"), Column("PARTITION", "partition", is_number=True))
 _OFFSETS = (
     Column("CURRENT", "current_offset", is_number=True),
     Column("END", "end_offset", is_number=True),
     Column("LAG", "lag", is_number=True),
 )
+
+
+class Seconds(float):
+    """A duration: a number in JSON, `2m 5s` in text."""
+
+    def __str__(self) -> str:
+        left = round(self)
+        parts = []
+        for unit, size in _UNITS:
+            count, left = divmod(left, size)
+            if count:
+                parts.append(f"{count}{unit}")
+        return " ".join(parts[:2]) or "0s"
 
 
 def groups_table(rows: Sequence[GroupRow]) -> Table:
@@ -68,34 +82,34 @@ def members_table(group: "GroupDescription") -> Table:
 
 
 def lag_table(rows: "Sequence[PartitionLag]") -> Table:
-    columns = [*_PLACE, *_OFFSETS, Column("CLIENT", "client")]
-    cells = [(*_place(row), _client(row)) for row in rows]
+    columns = [*_PARTITION, *_OFFSETS, Column("CLIENT", "client")]
+    cells = [(*_partition_cells(row), _client(row)) for row in rows]
     return Table(columns, cells, colours=lambda row: _lag_style(row[4]))
 
 
-def progress_table(title: str, rows: Sequence[Progress], *, with_total: bool) -> Table:
-    """`with_total`: a last row with the sums, for people."""
+def progress_table(title: str, rows: Sequence[PartitionProgress], *, with_total: bool) -> Table:
+    """`with_total` adds a last row with the sums."""
     columns = [
-        *_PLACE,
+        *_PARTITION,
         *_OFFSETS,
         Column("RATE/S", "rate", is_number=True),
         Column("CATCH-UP", "catch_up_seconds", is_number=True),
         Column("CLIENT", "client"),
     ]
     cells: list[tuple[object, ...]] = [
-        (*_place(row.of), row.rate, row.catch_up, _client(row.of)) for row in rows
+        (*_partition_cells(row.of), row.rate, _seconds(row.catch_up), _client(row.of)) for row in rows
     ]
     if with_total:
         from barnabas.client.admin.group_lag import total_lag
 
         lag = total_lag([row.of for row in rows])
-        cells.append(("total", "", "", "", lag, total_rate(rows), total_catch_up(rows), ""))
+        cells.append(("total", "", "", "", lag, total_rate(rows), _seconds(total_catch_up(rows)), ""))
     return Table(columns, cells, title=title, colours=lambda row: _lag_style(row[4], row[5], row[6]))
 
 
 def plan_table(plan: "Sequence[NewOffset]") -> Table:
     columns = [
-        *_PLACE,
+        *_PARTITION,
         Column("CURRENT", "current_offset", is_number=True),
         Column("NEW", "new_offset", is_number=True),
         Column("CHANGE", "change", is_number=True),
@@ -118,12 +132,16 @@ def plan_table(plan: "Sequence[NewOffset]") -> Table:
 def _note(new: "NewOffset") -> str:
     if new.adjustment is None:
         return ""
-    asked = "" if new.asked is None else f"{new.asked} is "
-    return asked + new.adjustment.value
+    requested = "" if new.requested is None else f"{new.requested} is "
+    return requested + new.adjustment.value
 
 
-def _place(row: "PartitionLag") -> tuple[object, ...]:
+def _partition_cells(row: "PartitionLag") -> tuple[object, ...]:
     return row.topic, row.partition, row.current, row.end, row.lag
+
+
+def _seconds(duration: float | None) -> Seconds | None:
+    return None if duration is None else Seconds(duration)
 
 
 def _client(row: "PartitionLag") -> str | None:
@@ -131,7 +149,7 @@ def _client(row: "PartitionLag") -> str | None:
 
 
 def _lag_style(lag: object, rate: object = None, catch_up: object = None) -> str:
-    """Green: nothing left to read. Yellow: something. Red: known to fall behind, or to stand still."""
+    """Green: no lag. Yellow: some lag. Red: the lag does not shrink."""
     if not isinstance(lag, int):
         return "dim"
     if lag <= 0:

@@ -1,7 +1,7 @@
-"""How a program that was installed with this one is called from where the user stands.
+"""The command line that runs a program installed with this one.
 
-By its name where the shell finds it. In a virtual environment that is not activated, which is what `make run`
-leaves, by its path: relative if it is below the current directory.
+The name alone if the shell finds it on the PATH. Otherwise the path, as in a virtual environment that is not
+activated: relative if the program is below the current directory.
 """
 
 import os
@@ -26,13 +26,13 @@ def python_command() -> str:
 
 
 def _directories() -> list[Path]:
-    """Where the scripts of this installation are: beside the one that runs, or beside its Python."""
+    """Directories of the installed scripts: beside the running script, and beside its Python."""
     return [Path(sys.argv[0]).absolute().parent, Path(sys.executable).parent]
 
 
 def _as_typed(program: Path) -> str:
     found = shutil.which(program.name)
-    # By their paths: the Python of a virtual environment is a link to the one it was made with.
+    # Compare paths, not resolved files: the Python of a virtual environment is a symbolic link.
     if found is not None and Path(found).absolute() == program.absolute():
         return program.name
     relative = os.path.relpath(program)

@@ -1,11 +1,11 @@
-"""The words of Kafka's tools in the commands of `barnabas`: whoever knows one set of names gets along.
+"""Lets the commands of `barnabas` accept the names and options of Kafka's tools.
 
-- `KafkaVerbs`, a group of commands: other names of a command (`config describe`), also as the option that it
-  is in Kafka's tools (`topic --create --topic orders`).
-- `KafkaCommand`, a command: options of Kafka's tools for what is an argument here (`--topic orders`), or for
-  other options (`--from-beginning`).
+- `KafkaVerbs` is a group whose commands have aliases (`config describe`). An alias may also be an option, as
+  in Kafka's tools (`topic --create --topic orders`).
+- `KafkaCommand` is a command that accepts options of Kafka's tools for its arguments (`--topic orders`) and
+  for its options (`--from-beginning`).
 
-Options that only have another name in Kafka's tools are further names of the click option instead.
+An option that only has another name in Kafka's tools is declared as a second name of the click option.
 """
 
 import re
@@ -19,12 +19,12 @@ _OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 
 
 class KafkaVerbs(click.Group):
-    """A group whose commands have further names."""
+    """A group whose commands have aliases."""
 
     def __init__(self, *arguments: Any, also: Mapping[str, str], **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.also: Mapping[str, str] = also
-        """Other name to command."""
+        """Alias to command."""
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return super().get_command(context, self.also.get(name, name))
@@ -36,16 +36,16 @@ class KafkaVerbs(click.Group):
         return None if command is None else command.name, command, rest
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """The command may be an option among others, as in `--bootstrap-server host:9092 --list`."""
+        """Accepts the command as an option among others, as in `--bootstrap-server host:9092 --list`."""
         if args and args[0].startswith("--"):
             verbs = {f"--{name}": name for name in (*self.commands, *self.also)}
-            place = next((index for index, word in enumerate(args) if word in verbs), None)
-            if place is not None:
-                args = [verbs[args[place]], *args[:place], *args[place + 1 :]]
+            position = next((index for index, word in enumerate(args) if word in verbs), None)
+            if position is not None:
+                args = [verbs[args[position]], *args[:position], *args[position + 1 :]]
         return super().parse_args(context, args)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The other names only where no command's own name begins like this."""
+        """Completes aliases only if no command matches."""
         found = super().shell_complete(context, incomplete)
         others = [] if found else [name for name in self.also if name.startswith(incomplete)]
         return found + [CompletionItem(name) for name in others]
@@ -60,9 +60,9 @@ class KafkaVerbs(click.Group):
 
 
 Translate = Callable[[str], Sequence[str]]
-"""From the value of a Kafka option to words of this command."""
+"""Maps the value of a Kafka option to arguments of this command."""
 Option = Translate | Sequence[str]
-"""With a value; or without one, and the words that it stands for."""
+"""A function for an option with a value, or the arguments that a flag stands for."""
 
 
 class KafkaCommand(click.Command):
@@ -103,7 +103,7 @@ class KafkaCommand(click.Command):
             meaning = known[flag]
             if callable(meaning):
                 if not separator and not words:
-                    if context.resilient_parsing:  # the value is just being completed
+                    if context.resilient_parsing:  # completion of the value
                         break
                     raise click.BadOptionUsage(flag, f"Option {flag!r} requires an argument.", context)
                 meaning = meaning(value if separator else words.pop(0))
@@ -126,17 +126,17 @@ class KafkaCommand(click.Command):
 
 
 def itself(value: str) -> Sequence[str]:
-    """The value stands for the argument as it is."""
+    """The value is the argument."""
     return (value,)
 
 
 def listed(value: str) -> Sequence[str]:
-    """Values with commas between them; `key=[a,b]` has brackets around those of its own."""
+    """Splits a value at commas. Commas within brackets do not count: `key=[a,b]`."""
     return [re.sub(r"=\[(.*)\]$", r"=\1", each) for each in _OUTSIDE_BRACKETS.split(value) if each]
 
 
 def behind(*words: str) -> Translate:
-    """The value with words in front of it."""
+    """Puts words before the value."""
     return lambda value: (*words, value)
 
 

@@ -1,4 +1,4 @@
-"""Log lines as Kafka operators know them: `[2026-01-01 12:00:00,000] INFO message (component)`."""
+"""Log lines in the format of Apache Kafka: `[2026-01-01 12:00:00,000] INFO message (component)`."""
 
 import logging
 import sys
@@ -7,9 +7,9 @@ _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
 class KafkaFormatter(logging.Formatter):
-    """One record, one line: a line break inside a message (a client chose it, say) is shown escaped.
+    """Formats a record as one line. Escapes line breaks in the message, which may come from a client.
 
-    Only a traceback takes more lines, below its own.
+    A traceback follows on lines of its own.
     """
 
     def __init__(self) -> None:

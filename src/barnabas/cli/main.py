@@ -1,7 +1,7 @@
 """The command `barnabas`: the one table of its commands.
 
-Nothing behind it is imported before it is used: a command is loaded when it is called, so that `--help`
-answers at once and a broker pays for no table it does not print.
+A command is imported when it is called. So `--help` is fast, and a broker does not load the tables of other
+commands.
 """
 
 import os
@@ -15,7 +15,7 @@ from barnabas import __version__
 from barnabas.cli.front import FrontDoor, run
 
 _COMMANDS: dict[str, tuple[str, str]] = {
-    "acl": ("access", "who may do what: list, add, remove"),
+    "acl": ("access", "access control lists: list, add, remove"),
     "adopt": ("adopt", "register the topics of an existing log directory"),
     "cluster": ("cluster", "brokers, features, API versions, disks"),
     "completion": ("completion", "what your shell needs to complete these commands"),

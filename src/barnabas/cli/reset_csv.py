@@ -1,7 +1,7 @@
-"""New offsets as CSV, what `--export` prints and `--from-file` reads.
+"""New offsets as CSV: `--export` prints it and `--from-file` reads it.
 
-A line is `topic,partition,offset`, or with the group in front where several groups are reset. Words are
-quoted as Kafka's library quotes them: when they are long, or have a character at or before the comma.
+A line is `topic,partition,offset`, or `group,topic,partition,offset` if several groups are reset. A field is
+quoted as Kafka's library quotes it: if it is long, or has a character up to the comma in ASCII.
 """
 
 import csv
@@ -20,12 +20,12 @@ class ResetLine(NamedTuple):
     offset: int
 
 
-class BadPlan(Exception):
-    """A line of the file is no line of such a file."""
+class BadResetFile(Exception):
+    """A line of the file has the wrong format."""
 
 
 def to_csv(lines: Iterable[ResetLine], *, with_group: bool) -> str:
-    """Every line with its end."""
+    """Every line ends with a line feed."""
     text = []
     for line in lines:
         words = [_quoted(line.topic), str(line.partition), str(line.offset)]
@@ -42,9 +42,9 @@ def _quoted(word: str) -> str:
 
 
 def from_csv(text: str, groups: Iterable[str]) -> Mapping[str, dict[tuple[str, int], int]]:
-    """Offsets by group and partition. Lines without a group are for the only group. Raises BadPlan.
+    """Offsets by group and partition. Lines without a group belong to the only group. Raises BadResetFile.
 
-    The first line tells which of the two forms the file has.
+    The first line decides which of the two forms the file has.
     """
     rows = [row for row in csv.reader(io.StringIO(text)) if row]
     only = list(groups)
@@ -57,7 +57,7 @@ def from_csv(text: str, groups: Iterable[str]) -> Mapping[str, dict[tuple[str, i
             plan.setdefault(group, {})[topic, int(partition)] = int(offset)
         except ValueError:
             form = "topic,partition,offset" if len(only) == 1 else "group,topic,partition,offset"
-            raise BadPlan(f"line {number} is not {form}: {','.join(row)}") from None
+            raise BadResetFile(f"line {number} is not {form}: {','.join(row)}") from None
     return plan
 
 

@@ -1,6 +1,6 @@
-"""`barnabas serve`: configuration, log lines, greeting, and then the broker until it is told to stop.
+"""`barnabas serve`: loads the configuration, sets up logging, and runs the broker until a signal stops it.
 
-Whatever stops the start is one line on stderr and exit status 1, as Kafka's server exits.
+A failed start is one line on stderr and exit status 1, as with Kafka's server.
 """
 
 import errno
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from barnabas.broker import Broker
 
 READY_VARIABLE = "BARNABAS_READY_FD"
-"""A descriptor on which the broker writes one line when ready; `kafka-server-start -daemon` waits for it."""
+"""The file descriptor to which a ready broker writes a line; `kafka-server-start -daemon` waits for it."""
 
 
 def serve(properties: Path | None, overrides: Sequence[str], *, quiet: bool = False) -> int:
@@ -40,7 +40,7 @@ def serve(properties: Path | None, overrides: Sequence[str], *, quiet: bool = Fa
             from barnabas.cli.banner import banner
 
             print(banner(config, broker.port, time.monotonic() - started), flush=True)
-        _tell_starter()
+        _notify_starter()
 
     return _run(config, on_ready)
 
@@ -48,7 +48,7 @@ def serve(properties: Path | None, overrides: Sequence[str], *, quiet: bool = Fa
 def _run(config: "BrokerConfig", on_ready: Callable[["Broker"], None]) -> int:
     from barnabas import broker
     from barnabas.base.errors import KafkaError
-    from barnabas.cli.running import registered
+    from barnabas.cli.running_brokers import registered
     from barnabas.cli.settings import complain
 
     try:
@@ -60,8 +60,8 @@ def _run(config: "BrokerConfig", on_ready: Callable[["Broker"], None]) -> int:
     except KafkaError as error:
         complain(error.message)
         return 1
-    except Exception:  # the last stop: a defect is told once, with its traceback
-        logging.getLogger("barnabas").exception("The broker stopped because of a defect")
+    except Exception:  # the last handler: logs the traceback once
+        logging.getLogger("barnabas").exception("The broker stopped because of an unexpected error")
         return 1
     return 0
 
@@ -83,7 +83,7 @@ def _explain(error: OSError, config: "BrokerConfig") -> str:
     return f"cannot start: {error}"
 
 
-def _tell_starter() -> None:
+def _notify_starter() -> None:
     descriptor = os.environ.pop(READY_VARIABLE, None)
     if descriptor is None:
         return

@@ -1,4 +1,4 @@
-"""From a properties file and overrides to a `BrokerConfig`, or one line that says what is wrong."""
+"""Builds a `BrokerConfig` from a properties file and overrides. An error is one line."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ DEFAULTS: Mapping[str, str] = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
 }
-"""What `barnabas serve` without a file starts with: safe on a laptop, one broker alone."""
+"""The configuration of `barnabas serve` without a file: a single broker that listens on localhost."""
 
 
 class SettingsError(Exception):
-    """The configuration cannot be used; the message is one line for the user."""
+    """The configuration is invalid. The message is one line."""
 
 
 def load_settings(
@@ -27,7 +27,7 @@ def load_settings(
     overrides: Sequence[str],
     defaults: Mapping[str, str] = DEFAULTS,
 ) -> BrokerConfig:
-    """The file (or, without one, `defaults`) with the overrides on top. Unknown keys are told on stderr."""
+    """The file, or `defaults` without a file, plus the overrides. Prints warnings on stderr."""
     values = dict(defaults) if properties is None else _read(properties)
     for override in overrides:
         key, separator, value = override.partition("=")

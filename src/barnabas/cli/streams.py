@@ -1,7 +1,7 @@
-"""The standard streams of a tool: always there, able to take any text, let go of when they fail.
+"""The standard streams of a tool: opened at the start, and discarded when they fail.
 
-A tool may be started with a stream closed, in a locale without the letters it has to print, into a pipe
-whose reader has enough, or onto a disk that is full. None of that is worth a traceback.
+A tool may run with a closed stream, with an encoding that lacks characters it prints, into a closed pipe, or
+onto a full disk. None of these prints a traceback.
 """
 
 import io
@@ -10,9 +10,9 @@ import sys
 
 
 def open_streams() -> None:
-    """A stream that was closed by whoever started us is the null device from now on.
+    """Opens the null device for a stream that was closed at the start.
 
-    Otherwise its descriptor would be the next socket's. What the encoding lacks is written as an escape.
+    Otherwise the next socket would get its descriptor. Characters that the encoding lacks are escaped.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -23,7 +23,7 @@ def open_streams() -> None:
 
 
 def discard_output() -> None:
-    """Nothing more is written to stdout, not even what Python flushes at its exit into the closed pipe."""
+    """Redirects stdout to the null device, also for what Python flushes at exit."""
     try:
         target = sys.stdout.fileno()
     except (io.UnsupportedOperation, AttributeError, ValueError):
@@ -34,7 +34,7 @@ def discard_output() -> None:
 
 
 def failure_of(error: OSError) -> str:
-    """One line for a file that cannot be used; without a file's name it was the output."""
+    """One line for the error of a file. An error without a file name is about the output."""
     reason = error.strerror or str(error)
     return (
         f"The output cannot be written: {reason}" if error.filename is None else f"{error.filename}: {reason}"

@@ -1,8 +1,7 @@
-"""How `barnabas` shows things: tables on a terminal, plain columns in a pipe, JSON when asked.
+"""The output of `barnabas`: tables on a terminal, plain columns in a pipe, JSON with `--json`.
 
-A command builds a `Table` (or a value) and shows it; it never asks where the output goes. rich is imported
-only for a terminal, so that a script pays nothing for it. Notes and progress go to stderr: stdout carries
-the result alone.
+A command builds a `Table` (or a value) and shows it; it does not know where the output goes. rich is imported
+only for a terminal, so it costs a script nothing. Notes and progress go to stderr, the result to stdout.
 """
 
 import itertools
@@ -23,7 +22,7 @@ class Column:
     """The name in JSON."""
     is_number: bool = False
     style: str = ""
-    """For a terminal, in rich's words: `bold`, `cyan`, `dim`."""
+    """A style of rich, for a terminal: `bold`, `cyan`, `dim`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Table:
     """One value for each column; None is shown as `-` and is null in JSON."""
     title: str = ""
     footer: str = ""
-    """A line below, for people only."""
+    """A line below the table; JSON has none."""
     colours: Callable[[Sequence[object]], str] = field(default=lambda row: "")
     """The style of a row, for a terminal."""
 
@@ -62,11 +61,11 @@ class View:
             print(plain_table(table))
 
     def value(self, value: object) -> None:
-        """JSON, whatever was asked: indented for a person, one line for a program."""
+        """Prints JSON: indented on a terminal, one line in a pipe."""
         print(json.dumps(value, indent=2 if sys.stdout.isatty() else None, default=str, ensure_ascii=False))
 
     def done(self, text: str, **value: object) -> None:
-        """What was done: a line, or with --json an object."""
+        """Prints what was done: a line, or with --json an object."""
         if self.as_json:
             self.value(value)
         elif self.is_terminal:
@@ -77,7 +76,7 @@ class View:
             print(text)
 
     def heading(self, text: str) -> None:
-        """A line above a table, for people and in a pipe; JSON has none."""
+        """Prints a line above a table; JSON has none."""
         if self.is_terminal:
             from rich.console import Console
 
@@ -89,10 +88,10 @@ class View:
         print(text, file=sys.stderr)
 
     def live(self, frame: Callable[[], Table], *, every: float, times: int | None = None) -> None:
-        """A table that is drawn anew every so many seconds, until Ctrl-C (or `times` frames): a good end.
+        """Draws a table every `every` seconds until Ctrl-C or for `times` frames. Both end with status 0.
 
-        In a pipe or as JSON each frame follows the one before. SIGTERM ends it as well, with its own status:
-        unhandled it would leave the terminal on the view's screen, without a cursor.
+        In a pipe or as JSON the frames follow each other. SIGTERM ends the view with the status of the
+        signal: without a handler it would leave the terminal on the alternate screen, without a cursor.
         """
         from barnabas.cli.messages.interruption import Interrupted
 
@@ -122,8 +121,8 @@ class View:
         from barnabas.cli.messages.interruption import raised
 
         with raised():
-            shown = _rich_table(frame())  # what cannot be shown at all is told on the user's own screen
-        # Signals are handled inside of Live only: torn out of its start it would clean up nothing.
+            shown = _rich_table(frame())  # an error of the first frame is printed on the ordinary screen
+        # Handle signals inside Live only: an interrupted start of Live cleans up nothing.
         with Live(auto_refresh=False, screen=times is None) as live, raised():
             for count in itertools.count(1):
                 live.update(shown, refresh=True)
@@ -134,7 +133,7 @@ class View:
 
     @contextmanager
     def progress(self, label: str, total: int | None) -> Iterator[Callable[[int], None]]:
-        """A bar on stderr (a terminal's) while the block runs; call what it gives with each step's size."""
+        """Shows a progress bar on stderr if it is a terminal. The block reports each step's size."""
         if not sys.stderr.isatty() or self.as_json:
             yield lambda step: None
             return
@@ -147,7 +146,7 @@ class View:
 
 
 def _pause(seconds: float) -> None:
-    """In short steps: a signal that comes just before a sleep begins does not end it."""
+    """Sleeps in short steps: a signal that arrives just before a sleep does not end it."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(left, 0.1))
@@ -192,7 +191,7 @@ def _rich_table(table: Table) -> Any:
             column.title,
             justify="right" if column.is_number else "left",
             style=column.style,
-            # A name that is cut is of no use to anybody: it goes on in the next line.
+            # Wrap long names instead of cutting them.
             overflow="fold",
         )
     for row in table.rows:
@@ -201,7 +200,7 @@ def _rich_table(table: Table) -> Any:
 
 
 def _escaped(text: str) -> str:
-    """Names of users are no markup."""
+    """Names from the cluster are not markup."""
     from rich.markup import escape
 
     return escape(text)

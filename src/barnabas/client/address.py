@@ -1,4 +1,4 @@
-"""Addresses of brokers as users write them: `host:port`, several with commas, IPv6 in brackets."""
+"""Parses addresses of brokers: `host:port`, separated by commas, IPv6 in brackets."""
 
 import re
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Address(NamedTuple):
 
 
 def parse_addresses(text: str) -> list[Address]:
-    """Raises BadSettings; an empty list is no list."""
+    """Raises BadSettings, also for an empty list."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
         raise BadSettings("No broker is named: expected host:port, several with commas")

@@ -1,8 +1,8 @@
-"""A cluster as a tool sees it: its brokers, who leads, coordinates and controls, and how to ask them.
+"""A cluster as a tool sees it: its brokers, leaders, coordinators and controller, and requests to them.
 
-Connections are opened when first needed and kept; whoever wants one alone, to send several requests ahead,
-takes it by `lease` and brings it back. What was learnt (brokers, coordinators) is forgotten
-when a broker says that it is out of date, and asked again: `retried` is the one loop that does so.
+Connections are opened when first needed and kept. A caller that sends several requests ahead leases a
+connection (`lease`) and returns it. Cached metadata (brokers, coordinators) is dropped after a retriable
+error and requested again: `retried` is the one loop that does so.
 """
 
 import time
@@ -64,29 +64,29 @@ class Cluster:
         self._leased.clear()
         self._bootstrap = None
 
-    # --- asking --------------------------------------------------------------------------------------
+    # --- requests ------------------------------------------------------------------------------------
 
-    def ask(
+    def request(
         self, api: str, *, to: int | None = None, max_version: int | None = None, **fields: object
     ) -> Any:
-        """The answer of broker `to` (of any, if none is named), in the newest shape of that response."""
-        return self.connection(to).ask(api, fields, max_version)
+        """The response of broker `to` (None: any broker), in the newest shape of that response."""
+        return self.connection(to).request(api, fields, max_version)
 
-    def ask_controller(self, api: str, *, max_version: int | None = None, **fields: object) -> Any:
-        return self.ask(api, to=self.controller_id, max_version=max_version, **fields)
+    def send_to_controller(self, api: str, *, max_version: int | None = None, **fields: object) -> Any:
+        return self.request(api, to=self.controller_id, max_version=max_version, **fields)
 
-    def ask_coordinator(
+    def send_to_coordinator(
         self, kind: int, key: str, api: str, *, max_version: int | None = None, **fields: object
     ) -> Any:
-        """Of a group (kind GROUP) or a transactional id (TRANSACTION)."""
-        return self.ask(api, to=self.coordinator(kind, key), max_version=max_version, **fields)
+        """To the coordinator of a group (kind GROUP) or of a transactional id (TRANSACTION)."""
+        return self.request(api, to=self.coordinator(kind, key), max_version=max_version, **fields)
 
     def version_of(self, api: str, *, to: int | None = None, max_version: int | None = None) -> int:
-        """The version a request would have; raises Unsupported where the broker does not serve it."""
+        """The version of the request. Raises Unsupported if the broker does not serve it."""
         return self.connection(to).version_of(api, max_version)
 
     def retried(self, attempt: Callable[[], T]) -> T:
-        """`attempt`, again and again while a broker answers with an error that passes by itself."""
+        """Repeats `attempt` while a broker responds with a retriable error, up to the API timeout."""
         deadline = time.monotonic() + self.settings.api_timeout
         while True:
             try:
@@ -97,7 +97,7 @@ class Cluster:
             self.forget()
             time.sleep(_PAUSE)
 
-    # --- who is who ----------------------------------------------------------------------------------
+    # --- metadata ------------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> dict[int, Node]:
@@ -107,7 +107,7 @@ class Cluster:
 
     @property
     def controller_id(self) -> int | None:
-        """None where the cluster knows no controller: any broker will do then."""
+        """None if no controller is known: any broker takes the request then."""
         if not self._nodes:
             self.metadata([])
         return self._controller_id if self._controller_id in self._nodes else None
@@ -119,13 +119,13 @@ class Cluster:
         return self._cluster_id
 
     def metadata(self, topics: Sequence[str] | None, *, is_creating: bool = False) -> Any:
-        """The Metadata response for these topics (None: all). Nothing is created by asking, unless so asked.
+        """The Metadata response for these topics (None: all).
 
-        With `is_creating` a topic that is not there comes to be, where the broker is set so, as it does for
-        Kafka's producers; a moment passes until it has leaders.
+        With `is_creating` a broker with auto creation creates missing topics, as for Kafka's producers. A
+        new topic has no leaders at first.
         """
         wanted = None if topics is None else [{"name": name, "topic_id": None} for name in topics]
-        answer = self.ask("metadata", topics=wanted, allow_auto_topic_creation=is_creating)
+        answer = self.request("metadata", topics=wanted, allow_auto_topic_creation=is_creating)
         self._nodes = {
             each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers
         }
@@ -135,7 +135,7 @@ class Cluster:
         return answer
 
     def leaders(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
-        """Of every partition of these topics. Raises BrokerError where a topic or leader is missing."""
+        """The leader of each partition of these topics. Raises BrokerError if one is missing."""
         found = {}
         for topic in self.metadata(list(topics)).topics:
             check(topic.error_code)
@@ -145,9 +145,9 @@ class Cluster:
         return found
 
     def coordinator(self, kind: int, key: str) -> int:
-        """The id of the broker that coordinates. Raises BrokerError, often one that passes (`retried`)."""
+        """The id of the coordinator. Raises BrokerError, often a retriable one (`retried`)."""
         if (kind, key) not in self._coordinators:
-            answer = self.ask("find_coordinator", max_version=3, key=key, key_type=kind)
+            answer = self.request("find_coordinator", max_version=3, key=key, key_type=kind)
             check(answer.error_code, answer.error_message)
             if answer.node_id not in self.nodes:
                 self._nodes[answer.node_id] = Node(answer.node_id, answer.host, answer.port, None)
@@ -155,14 +155,14 @@ class Cluster:
         return self._coordinators[kind, key]
 
     def forget(self) -> None:
-        """What was learnt about brokers and coordinators."""
+        """Drops the cached brokers and coordinators."""
         self._nodes = {}
         self._coordinators.clear()
 
     # --- connections ---------------------------------------------------------------------------------
 
     def connection(self, to: int | None = None) -> Connection:
-        """To broker `to`, or to the first of the bootstrap servers that answers. Raises Unreachable."""
+        """A connection to broker `to`, or to the first bootstrap server that answers. Raises Unreachable."""
         if to is None:
             if self._bootstrap is not None and not self._bootstrap.is_idle:
                 self._bootstrap.close()
@@ -179,7 +179,7 @@ class Cluster:
         return self._connections[to]
 
     def lease(self, to: int) -> Connection:
-        """A connection to broker `to` that nobody else uses until it is brought back. Raises Unreachable."""
+        """A connection to broker `to` for the caller alone, until `give_back`. Raises Unreachable."""
         connection = self._idle_one(to) or self._open_to(to)
         self._leased[connection] = to
         return connection
@@ -194,7 +194,7 @@ class Cluster:
         return None
 
     def give_back(self, connection: Connection) -> None:
-        """One with answers still to come is closed: nobody could tell them from those to later requests."""
+        """Closes a connection with outstanding responses: they would mix with those of later requests."""
         to = self._leased.pop(connection, None)
         if to is not None and connection.is_idle:
             self._idle.setdefault(to, []).append(connection)
@@ -207,7 +207,7 @@ class Cluster:
         return self._open(self.nodes[to].address)
 
     def _open_any(self) -> Connection:
-        """To a bootstrap server, or to a broker that was heard of since: the former may be away by now."""
+        """A connection to a bootstrap server or a known broker: bootstrap servers may be down by now."""
         deadline = time.monotonic() + self.settings.patience
         while True:
             reasons = []

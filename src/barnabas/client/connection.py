@@ -1,11 +1,11 @@
-"""One connection to one broker: `ask` sends a request and awaits its answer, in turn.
+"""A connection to a broker: `request` sends a request and waits for its response.
 
-The versions a broker serves are asked first thing (ApiVersions), as every client does; until that is
-answered nobody knows that a broker is there at all, so it must come within the time for connecting. A
-connection that failed in any way is of no further use: `is_open` tells, and the cluster opens another.
+The first request is ApiVersions. Its response must arrive within the connection timeout: only then it is
+known that the peer is a broker. A connection that failed is closed (`is_open`), and the cluster opens
+another.
 
-Whoever moves records sends several requests ahead (`send`) and takes the answers in the order of the
-requests (`receive`), with bodies of its own encoding. While answers are awaited, nobody may `ask`.
+Callers that transfer records send several requests ahead (`send`) and read the responses in the same order
+(`receive`), with their own encoding of the bodies. `request` must not be called while responses are awaited.
 """
 
 import select
@@ -22,40 +22,39 @@ from kio.serial.errors import SerialError
 from barnabas import __version__
 from barnabas.base.errors import KafkaError
 from barnabas.client.address import Address
-from barnabas.client.codec import Versions, api_key, decode_response, encode_request, known_versions
-from barnabas.client.errors import TimedOut, Unreachable, Unsupported, check
-from barnabas.client.outgoing import Buffer, send_parts
+from barnabas.client.errors import BadValue, TimedOut, Unreachable, Unsupported, check
+from barnabas.client.outgoing import send_parts
 from barnabas.wire.header import skip_tags
-from barnabas.wire.primitives import legacy_string
+from barnabas.wire.message_codec import (
+    Unencodable,
+    Versions,
+    api_key,
+    decode_response,
+    encode_request,
+    known_versions,
+)
+from barnabas.wire.outgoing_request import OutgoingRequest, frame_head
 
-_HEADER = struct.Struct(">hhi")
 _LENGTH = struct.Struct(">i")
 _LARGEST_ANSWER = 1 << 30
-_LARGEST_GREETING = 1 << 20
-"""What a port of something else says is a huge number when it is read as a length."""
+_LARGEST_VERSIONS_ANSWER = 1 << 20
+"""The data of another protocol, read as a length, is a huge number."""
 
 
-class RawRequest(NamedTuple):
-    """A request whose body is encoded already, in parts that are sent one after another."""
-
-    api: str
-    """Named as kio names it, for messages."""
-    key: int
-    version: int
-    is_flexible: bool
-    parts: Sequence[Buffer]
+_ARRIVED_WITHIN = 1.0
+"""For the rest of an answer whose first bytes are there, in seconds."""
 
 
 class _Awaited(NamedTuple):
-    request: RawRequest
+    request: OutgoingRequest
     id: int
     deadline: float
 
 
 def arrived(connections: Sequence["Connection"], timeout: float) -> list["Connection"]:
-    """Those that have something to receive; waits for the first of them, for so long."""
+    """The connections with data to receive. Waits up to `timeout` seconds for the first."""
     by_number = {each.fileno(): each for each in connections}
-    poll = select.poll()  # select() knows no descriptor above 1023
+    poll = select.poll()  # select() supports no descriptor above 1023
     for number in by_number:
         poll.register(number, select.POLLIN)
     return [by_number[number] for number, _ in poll.poll(timeout * 1000)]
@@ -75,7 +74,7 @@ class Connection:
         timeout: float,
         receive_buffer: int | None = None,
     ) -> None:
-        """Raises Unreachable, with the reason in the system's words."""
+        """Raises Unreachable with the reason of the operating system."""
         self.address: Address = address
         self._client_id: str = client_id
         self._last_id: int = 0
@@ -84,17 +83,19 @@ class Connection:
         try:
             self._socket: socket.socket = socket.create_connection(address, connect_timeout)
         except TimeoutError:
-            raise Unreachable(f"{address} did not take the connection within {connect_timeout:g} s") from None
+            raise Unreachable(
+                f"{address} did not accept the connection within {connect_timeout:g} s"
+            ) from None
         except OSError as error:
             raise Unreachable(f"{address}: {(error.strerror or str(error)).lower()}") from error
         self.is_open: bool = True
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if receive_buffer is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.served: dict[int, Versions] = self._greet(min(connect_timeout, timeout))
+        self.served: dict[int, Versions] = self._negotiate_versions(min(connect_timeout, timeout))
 
     def version_of(self, api: str, max_version: int | None = None) -> int:
-        """The newest version both sides know. Raises Unsupported."""
+        """The newest version that both sides support. Raises Unsupported."""
         ours, theirs = known_versions(api), self.served.get(api_key(api))
         name = api.upper()
         if theirs is None:
@@ -104,10 +105,21 @@ class Connection:
             highest = min(highest, max_version)
         if highest < max(ours.lowest, theirs.lowest):
             served = f"{theirs.lowest} to {theirs.highest}"
-            raise Unsupported(f"The broker serves {name} in versions {served}, none of which this tool knows")
+            raise Unsupported(
+                f"The broker serves {name} in versions {served}, none of which this tool supports"
+            )
         return highest
 
-    def ask(self, api: str, fields: Mapping[str, object], max_version: int | None = None) -> Any:
+    def common_version(self, api: str, oldest: int, newest: int) -> int:
+        """The newest version from `oldest` to `newest` that the broker serves. Raises Unsupported."""
+        served = self.served.get(api_key(api))
+        if served is None or served.lowest > newest or served.highest < oldest:
+            raise Unsupported(
+                f"{self.address} serves no version of {api.upper()} between {oldest} and {newest}"
+            )
+        return min(newest, served.highest)
+
+    def request(self, api: str, fields: Mapping[str, object], max_version: int | None = None) -> Any:
         version = self.version_of(api, max_version)
         answer = self._exchange(api, version, fields, self._timeout, _LARGEST_ANSWER)
         return self._decode(api, version, answer, max_version)
@@ -123,42 +135,43 @@ class Connection:
 
     @property
     def awaited(self) -> int:
-        """How many answers are to come."""
+        """The number of outstanding responses."""
         return len(self._awaited)
 
     def is_overdue(self, now: float) -> bool:
-        """Whether the oldest answer should be here by now, by the monotonic clock."""
+        """Whether the deadline of the oldest response has passed, by the monotonic clock."""
         return bool(self._awaited) and now > self._awaited[0].deadline
 
     @property
     def is_idle(self) -> bool:
-        """Open, nothing awaited, and the broker has not hung up meanwhile, as it does after ten minutes."""
+        """Open, no response outstanding, and not closed by the broker, which closes idle connections."""
         return self.is_open and not self._awaited and not self.has_arrived(0.0)
 
     def has_arrived(self, timeout: float) -> bool:
-        """Whether there is something to receive, be it the news that the broker hung up."""
+        """Whether there is data to receive, or the broker closed the connection."""
         return bool(arrived([self], timeout))
 
-    def send(self, request: RawRequest, *, is_answered: bool = True) -> None:
-        """Send ahead; raises TimedOut where the broker takes too long to read it, and Unreachable."""
+    def send(self, request: OutgoingRequest, *, is_answered: bool = True) -> None:
+        """Sends without waiting. Raises TimedOut if the broker does not read in time, and Unreachable."""
         self._last_id += 1
-        client = legacy_string(self._client_id) + (b"\x00" if request.is_flexible else b"")
-        head = _HEADER.pack(request.key, request.version, self._last_id) + client
-        size = len(head) + sum(map(len, request.parts))
+        head = frame_head(request, self._last_id, self._client_id)
         deadline = time.monotonic() + self._timeout
         try:
-            send_parts(self._socket, [_LENGTH.pack(size) + head, *request.parts], deadline)
+            send_parts(self._socket, [head, *request.parts], deadline)
         except OSError as error:
             raise self._failed(request.api, error) from error
         if is_answered:
             self._awaited.append(_Awaited(request, self._last_id, deadline))
 
     def receive(self, new_buffer: Callable[[int], memoryview] = _new_buffer) -> memoryview:
-        """The body of the answer to the oldest request that awaits one, in a buffer of `new_buffer(size)`.
+        """The body of the oldest outstanding response, in a buffer of `new_buffer(size)`.
 
-        Raises TimedOut and Unreachable; the connection is closed then, and no other answer will come.
+        Raises TimedOut and Unreachable. The connection is closed then, and other responses are lost.
         """
         request, identity, deadline = self._awaited.popleft()
+        if self.has_arrived(0.0):
+            # It came in time, or not much later, and the caller is late.
+            deadline = max(deadline, time.monotonic() + _ARRIVED_WITHIN)
         try:
             (size,) = _LENGTH.unpack(self._exactly(4, deadline))
             if not 4 <= size <= _LARGEST_ANSWER:
@@ -175,9 +188,9 @@ class Connection:
             raise self.refused(request.api) from error
 
     def refused(self, api: str) -> Unreachable:
-        """The error for an answer that cannot be read; the connection is closed."""
+        """The error for a response that cannot be decoded. Closes the connection."""
         self.close()
-        return Unreachable(f"{self.address} answered {api.upper()} with bytes that are no such answer")
+        return Unreachable(f"{self.address} answered {api.upper()} with bytes that are not a valid response")
 
     def _failed(self, api: str, error: OSError) -> TimedOut | Unreachable:
         self.close()
@@ -191,27 +204,27 @@ class Connection:
             self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
             count = self._socket.recv_into(buffer[received:])
             if not count:
-                raise ConnectionError("the connection was closed before the answer")
+                raise ConnectionError("the connection was closed before the response")
             received += count
 
     # --- inside ----------------------------------------------------------------------------------------
 
-    def _greet(self, timeout: float) -> dict[int, Versions]:
+    def _negotiate_versions(self, timeout: float) -> dict[int, Versions]:
         try:
-            answer = self._ask_versions(timeout)
+            answer = self._request_versions(timeout)
         except TimedOut:
             raise Unreachable(
-                f"{self.address} took the connection and said nothing for {timeout:g} s"
+                f"{self.address} accepted the connection and did not respond for {timeout:g} s"
             ) from None
         check(answer.error_code)
         return {each.api_key: Versions(each.min_version, each.max_version) for each in answer.api_keys}
 
-    def _ask_versions(self, timeout: float, version: int = 3) -> Any:
+    def _request_versions(self, timeout: float, version: int = 3) -> Any:
         fields = {"client_software_name": "barnabas", "client_software_version": __version__}
-        raw = self._exchange("api_versions", version, fields, timeout, _LARGEST_GREETING)
+        raw = self._exchange("api_versions", version, fields, timeout, _LARGEST_VERSIONS_ANSWER)
         answer = self._decode("api_versions", version, raw, None)
         if answer.error_code == ErrorCode.unsupported_version and version > 0:
-            return self._ask_versions(timeout, 0)  # what a broker older than 2.4 wants to be asked
+            return self._request_versions(timeout, 0)  # for brokers older than 2.4
         return answer
 
     def _exchange(
@@ -220,7 +233,10 @@ class Connection:
         if self._awaited:
             raise RuntimeError(f"{self.address}: answers to earlier requests are awaited on this connection")
         self._last_id += 1
-        frame = encode_request(api, version, self._last_id, self._client_id, fields)
+        try:
+            frame = encode_request(api, version, self._last_id, self._client_id, fields)
+        except Unencodable as error:
+            raise BadValue(str(error)) from None
         deadline = time.monotonic() + timeout
         try:
             self._socket.settimeout(timeout)
@@ -240,7 +256,7 @@ class Connection:
         return self._exactly(size, deadline)
 
     def _exactly(self, size: int, deadline: float) -> bytes:
-        """Raises TimeoutError also when bytes drip in, but not all of them before the deadline."""
+        """Raises TimeoutError if not all bytes arrive before the deadline."""
         parts = bytearray()
         while len(parts) < size:
             left = deadline - time.monotonic()
@@ -249,7 +265,7 @@ class Connection:
             self._socket.settimeout(left)
             part = self._socket.recv(min(size - len(parts), 1 << 20))
             if not part:
-                raise ConnectionError("the connection was closed before the answer")
+                raise ConnectionError("the connection was closed before the response")
             parts += part
         return bytes(parts)
 
@@ -257,7 +273,7 @@ class Connection:
         if _LENGTH.unpack_from(answer)[0] != self._last_id:
             raise self._no_broker()
         if api == "api_versions" and version > 0 and _code_of(answer) == ErrorCode.unsupported_version:
-            version = 0  # the one answer that may come in another version than was asked
+            version = 0  # the only response whose version may differ from the request
         try:
             return decode_response(api, version, answer, shape)
         except (SerialError, ValueError, KeyError, struct.error) as error:

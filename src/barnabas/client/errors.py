@@ -1,6 +1,6 @@
-"""What can go wrong between a tool and a cluster. The message of each is one line for a person.
+"""Errors of the client. The message of each is one line.
 
-`BrokerError` is the answer of a broker; everything else means that there was no usable answer.
+`BrokerError` is an error in the response of a broker. The others mean that there was no usable response.
 """
 
 from kio.schema.errors import ErrorCode
@@ -9,36 +9,36 @@ from barnabas.client.error_messages import MESSAGES
 
 
 class ClientError(Exception):
-    """The root: a command-line tool prints it and exits with a non-zero status."""
+    """The base class: a command-line tool prints it and exits with a non-zero status."""
 
 
 class Unreachable(ClientError):
-    """No broker answers."""
+    """No broker responds."""
 
 
 class TimedOut(ClientError):
-    """A broker took the request and did not answer in time."""
+    """A broker received the request and did not respond in time."""
 
 
 class Unsupported(ClientError):
-    """The broker does not serve this API, or not in a version that can say what was asked."""
+    """The broker does not serve this API, or not in a version that supports the request."""
 
 
 class BadSettings(ClientError):
-    """An address or a property of the client cannot be used."""
+    """An address or a property of the client is invalid."""
 
 
 class BadValue(ClientError):
-    """A request cannot carry what was asked: a number out of range, a text that is no text."""
+    """A request cannot be encoded: a number is out of range, or a text is not valid."""
 
 
 class BrokerError(ClientError):
-    """A broker's own error: its code, and its message or, where it sent none, the protocol's own."""
+    """An error of a broker: its code, and its message or else the protocol's message."""
 
     def __init__(self, code: int, message: str | None = None) -> None:
         self.code: ErrorCode | int = error_code(code)
         self.message: str = message or MESSAGES.get(
-            code, f"The broker answered with the unknown error {code}."
+            code, f"The broker responded with the unknown error {code}."
         )
         super().__init__(self.message)
 
@@ -53,7 +53,7 @@ class BrokerError(ClientError):
 
 
 def error_code(code: int) -> ErrorCode | int:
-    """kio's member for a code; the bare number for one that is newer than kio."""
+    """The member of kio for a code. Returns the number if the code is newer than kio."""
     try:
         return ErrorCode(code)
     except ValueError:
@@ -61,6 +61,6 @@ def error_code(code: int) -> ErrorCode | int:
 
 
 def check(code: int, message: str | None = None) -> None:
-    """Raise the broker's error, if it is one."""
+    """Raises BrokerError if the code is an error."""
     if code != 0:
         raise BrokerError(code, message)

@@ -1,18 +1,17 @@
-"""Sending a frame that lies in several buffers, without joining them."""
+"""Sends a frame that consists of several buffers, without joining them."""
 
 import socket
 import time
 from collections.abc import Sequence
-from typing import TypeAlias
 
-Buffer: TypeAlias = bytes | bytearray | memoryview
+from barnabas.wire.outgoing_request import Buffer
 
 _MOST_PARTS = 512
-"""Half of what Linux takes in one call (IOV_MAX)."""
+"""Half of the limit of Linux for one call (IOV_MAX)."""
 
 
 def send_parts(target: socket.socket, parts: Sequence[Buffer], deadline: float) -> None:
-    """All of them. Raises TimeoutError where the peer does not read for so long, and OSError."""
+    """Sends all parts. Raises TimeoutError if the peer does not read before the deadline, and OSError."""
     left = [view for part in parts if len(view := memoryview(part).cast("B"))]
     first = 0
     while first < len(left):

@@ -1,7 +1,7 @@
-"""What a tool's `--bootstrap-server` and `--command-config` say about reaching a cluster.
+"""The settings of the client, from `--bootstrap-server` and `--command-config`.
 
-Keys are those of Kafka's admin client; keys of no meaning here (serializers, metrics reporters) are left
-alone, as Kafka's client does with a warning. Times are in seconds inside.
+Keys are those of Kafka's admin client. Keys without effect here (serializers, metrics reporters) are ignored,
+as Kafka's client does with a warning. Times are in seconds.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from barnabas.client.address import Address, parse_addresses
 from barnabas.client.errors import BadSettings
 
 PATIENCE = 1.0
-"""How long a broker that refuses connections is taken for one that is just starting, in seconds."""
+"""How long refused connections are retried, in seconds: the broker may be starting."""
 CONNECT_TIMEOUT = 5.0
-"""How long a broker may take to accept a connection, and to say which APIs it serves, in seconds."""
+"""The timeout for a connection and for the ApiVersions response, in seconds."""
 _LONGEST_MS = 2**31 - 1
 """Kafka keeps these times in an int."""
 
@@ -26,17 +26,17 @@ class ClientSettings:
     bootstrap: tuple[Address, ...]
     client_id: str = "barnabas"
     request_timeout: float = 30.0
-    """The longest wait for one answer."""
+    """The timeout of one request."""
     api_timeout: float = 30.0
-    """The longest a call is tried again while the broker says that it may."""
+    """How long retriable errors are retried."""
     connect_timeout: float = CONNECT_TIMEOUT
     patience: float = PATIENCE
     receive_buffer: int | None = None
-    """Bytes of the socket's buffer; None leaves it to the system, which grows it as needed."""
+    """The size of the socket buffer in bytes. None leaves it to the operating system."""
 
     @classmethod
     def of(cls, bootstrap: str | None, properties: Mapping[str, str] | None = None) -> "ClientSettings":
-        """`bootstrap` wins over `bootstrap.servers`. Raises BadSettings."""
+        """`bootstrap` overrides `bootstrap.servers`. Raises BadSettings."""
         given = dict(properties or {})
         servers = bootstrap or given.get("bootstrap.servers")
         if not servers:
@@ -57,7 +57,7 @@ class ClientSettings:
 
 
 def read_properties(path: str) -> dict[str, str]:
-    """A file of client properties. Raises BadSettings."""
+    """Reads a file of client properties. Raises BadSettings."""
     try:
         return load_properties(Path(path))
     except OSError as error:

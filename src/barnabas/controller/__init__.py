@@ -1,1 +1,1 @@
-"""What the cluster decides: topics, their placement and leaders, configurations, producer ids."""
+"""The controller's decisions: topics, replica placement, leaders, configurations, producer ids."""

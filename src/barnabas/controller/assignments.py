@@ -1,6 +1,6 @@
-"""Replicas and first leaders of new partitions: placed, or given by hand and checked. Pure.
+"""Replicas and first leaders of new partitions: placed automatically, or given by the request. Pure.
 
-The checks, their order and their words are those of Kafka's ReplicationControlManager.
+The checks, their order and their messages are those of Kafka's ReplicationControlManager.
 """
 
 import random
@@ -12,8 +12,8 @@ from barnabas.base.errors import (
     InvalidReplicationFactor,
     InvalidRequest,
 )
+from barnabas.base.replica_placement import StripedPlacer
 from barnabas.controller.decisions import first_state
-from barnabas.controller.placement import StripedPlacer
 from barnabas.controller.requests import NewPartitions, NewTopic
 from barnabas.metadata.image import ClusterImage, TopicImage
 from barnabas.metadata.nodes import StateNode
@@ -90,12 +90,12 @@ def _given_assignment(topic: NewTopic, image: ClusterImage) -> tuple[Assignment,
 def check_replicas(
     replicas: Sequence[int], image: ClusterImage, replication_factor: int | None = None
 ) -> None:
-    """Raise InvalidReplicaAssignment unless they are registered brokers, each of them once."""
+    """Raise InvalidReplicaAssignment unless each replica is a registered broker and appears once."""
     if not replicas:
         raise InvalidReplicaAssignment("The manual partition assignment includes an empty replica list.")
     previous = None
     for broker_id in sorted(replicas):
-        if broker_id not in image.brokers:
+        if broker_id not in image.registrations:
             raise InvalidReplicaAssignment(
                 f"The manual partition assignment includes broker {broker_id}, "
                 "but no such broker is registered."
@@ -115,12 +115,17 @@ def check_replicas(
 
 def _first_states(assignment: Mapping[int, tuple[int, ...]], image: ClusterImage) -> States:
     states: States = {}
+    live = {number for number, broker in image.brokers.items() if not broker.is_shutting_down}
     for partition, replicas in assignment.items():
-        state = first_state(replicas, image.brokers, image.controller_epoch)
-        assert state is not None, "replicas are placed on, or checked against, the living brokers"
+        state = first_state(replicas, live, image.controller_epoch)
+        if state is None:
+            raise InvalidReplicaAssignment(
+                f"All brokers specified in the manual partition assignment for partition {partition} are "
+                "fenced or in controlled shutdown."
+            )
         states[partition] = state
     return states
 
 
 def _racks(image: ClusterImage) -> dict[int, str | None]:
-    return {broker.id: broker.rack for broker in image.brokers.values()}
+    return {broker.id: broker.rack for broker in image.brokers.values() if not broker.is_shutting_down}

@@ -1,4 +1,4 @@
-"""What a request makes of a resource's settings: its form, and SET, DELETE, APPEND, SUBTRACT. Pure."""
+"""How a request changes a resource's configuration: SET, DELETE, APPEND, SUBTRACT, and its form. Pure."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ MAX_VALUE_LENGTH = 32767
 
 
 def check_form(request: ConfigReplacement | ConfigAlteration) -> None:
-    """Raise InvalidRequest when a key is there twice, a value is missing or an operation is unknown."""
+    """Raise InvalidRequest if a key is duplicate, a value is missing or an operation is unknown."""
     names = [entry[0] for entry in request.configs]
     if len(set(names)) != len(names):
         raise InvalidRequest("Error due to duplicate config keys")
@@ -32,7 +32,7 @@ def check_form(request: ConfigReplacement | ConfigAlteration) -> None:
 def changed_configs(
     request: ConfigReplacement | ConfigAlteration, before: Mapping[str, str]
 ) -> dict[str, str]:
-    """The settings there shall be, which are still to be validated."""
+    """Returns the changed configuration. The caller validates it."""
     if isinstance(request, ConfigReplacement):
         after = {name: value for name, value in request.configs if value is not None}
     else:

@@ -1,9 +1,10 @@
 """Dynamic configuration of topics, brokers and groups (KIP-226, KIP-339, KIP-848).
 
 Kafka checks a change twice, on the broker that received it (ConfigAdminManager) and in the controller
-(ConfigurationControlManager); here both happen in that order, with the same codes and words. Settings are
-stored at `/config/topics/<topic>`, `/config/brokers/<id>` or `<default>`, `/config/groups/<group>`. Changes
-of one request are one transaction, each by compare-and-set. Synchronous: belongs on the store's thread.
+(ConfigurationControlManager). Here both happen in that order, with the same codes and messages.
+Configurations are stored at `/config/topics/<topic>`, `/config/brokers/<id>` or `<default>`,
+`/config/groups/<group>`. The changes of one request are one transaction, each by compare-and-set.
+Synchronous: runs on the store's thread.
 """
 
 import logging
@@ -55,17 +56,20 @@ Request = ConfigReplacement | ConfigAlteration
 class ConfigAdmin:
     def __init__(self, cluster: ClusterMetadata, settings: BrokerConfig) -> None:
         self._cluster: ClusterMetadata = cluster
-        self.settings: BrokerConfig = settings
-        """Assignable: a dynamic change of the broker's configuration makes new ones."""
+        self._settings: BrokerConfig = settings
+
+    def configure(self, settings: BrokerConfig) -> None:
+        """Apply a change of the broker's configuration."""
+        self._settings = settings
 
     def alter(self, requests: Sequence[ConfigReplacement], validate_only: bool = False) -> list[ConfigResult]:
-        """Replace all settings of each resource; one result for each, in order."""
+        """Replace the whole configuration of each resource. Returns one result for each, in order."""
         return self._change_all(requests, validate_only)
 
     def incremental_alter(
         self, requests: Sequence[ConfigAlteration], validate_only: bool = False
     ) -> list[ConfigResult]:
-        """Change single settings of each resource; one result for each, in order."""
+        """Change single configs of each resource. Returns one result for each, in order."""
         return self._change_all(requests, validate_only)
 
     def _change_all(self, requests: Sequence[Request], validate_only: bool) -> list[ConfigResult]:
@@ -88,15 +92,15 @@ class ConfigAdmin:
                 self._cluster.transaction(operations)
                 return results
             except (BadVersion, NodeExists, NoNode) as conflict:
-                # Another broker was faster with one of them: look again at what there is.
+                # Another broker has changed one of them concurrently: read again and retry.
                 self._cluster.refresh([conflict.path])
             except StoreError as broken:
-                logger.error("Configurations could not be written: %s", broken)
+                logger.error("Cannot write configurations to the metadata store: %s", broken)
                 return _failed_all(requests, results, StorageError(str(broken)))
         return _failed_all(requests, results, RequestTimedOut("Others change the same configuration."))
 
     def _operations(self, request: Request) -> list[Operation]:
-        """What must be written for the request, which is valid; otherwise KafkaError."""
+        """Returns the writes for a valid request. Raises KafkaError for an invalid one."""
         check_form(request)
         path = self._path_of(request)
         try:
@@ -136,25 +140,25 @@ class ConfigAdmin:
                 raise InvalidRequest(f"Unknown resource type {int(unknown)}")
 
     def _check_broker_name(self, name: str) -> None:
-        """A broker changes only itself, or with an empty name the default of all."""
+        """A broker may change its own configuration, or with an empty name the cluster-wide default."""
         if not name:
             return
         try:
             broker_id = int(name)
         except ValueError:
             raise InvalidRequest(f"Node id must be an integer, but it is: {name}") from None
-        if broker_id != self.settings.broker_id:
+        if broker_id != self._settings.broker_id:
             raise InvalidRequest(
-                f"Unexpected broker id, expected {self.settings.broker_id}, but received {name}"
+                f"Unexpected broker id, expected {self._settings.broker_id}, but received {name}"
             )
 
     def _validate(self, request: Request, configs: dict[str, str]) -> None:
         match request.resource_type:
             case ResourceType.TOPIC:
-                validate_topic_configs(configs, self.settings.log_defaults())
+                validate_topic_configs(configs, self._settings.log_defaults())
                 self._check_topic_exists(request.resource_name)
             case ResourceType.GROUP:
-                validate_group_configs(configs, self.settings.get)
+                validate_group_configs(configs, self._settings.get)
             case _:
                 self._validate_broker(configs, per_broker=bool(request.resource_name))
 
@@ -162,11 +166,11 @@ class ConfigAdmin:
         try:
             validate_dynamic_broker_configs(configs, per_broker)
             if per_broker:
-                self.settings.with_dynamic(configs)
+                self._settings.with_dynamic(configs)
             else:
-                self.settings.with_dynamic(self.settings.dynamic, configs)
+                self._settings.with_dynamic(self._settings.dynamic, configs)
         except ConfigError as error:
-            # KAFKA-13609: not the best code for it, but the one clients know.
+            # KAFKA-13609: this code is not precise, but clients expect it.
             raise InvalidRequest(error.message) from error
 
     def _check_topic_exists(self, name: str) -> None:
@@ -188,7 +192,7 @@ def _failed(request: Request, error: KafkaError) -> ConfigResult:
 def _failed_all(
     requests: Sequence[Request], results: Sequence[ConfigResult], error: KafkaError
 ) -> list[ConfigResult]:
-    """The results when nothing could be written: what was refused stays refused for its own reason."""
+    """The results if nothing could be written. A refused request keeps its own error."""
     return [
         _failed(request, error) if result.error is NO_ERROR else result
         for request, result in zip(requests, results, strict=True)

@@ -1,4 +1,4 @@
-"""Who leads a partition: pure decisions and the node that records one."""
+"""The leader of a partition: pure decisions, and the node that records one."""
 
 from collections.abc import Container, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from barnabas.metadata.store import Create
 
 
 def first_state(replicas: Sequence[int], live: Container[int], controller_epoch: int) -> StateNode | None:
-    """The state of a new partition: the first living replica leads; None when all are dead."""
+    """The state of a new partition: the first live replica leads. Returns None if no replica is live."""
     isr = tuple(replica for replica in replicas if replica in live)
     if not isr:
         return None
@@ -16,7 +16,7 @@ def first_state(replicas: Sequence[int], live: Container[int], controller_epoch:
 
 
 def create_partitions(topic: str, states: Mapping[int, StateNode]) -> list[Create]:
-    """What makes the nodes of partitions that have none; the topic's `partitions` node is there."""
+    """Returns the operations that create partition nodes below the topic's existing `partitions` node."""
     operations: list[Create] = []
     for partition, state in states.items():
         operations.append(Create(paths.partition(topic, partition)))

@@ -1,7 +1,7 @@
-"""Producer ids: unique in the cluster, for ever.
+"""Producer ids, unique in the cluster and never reused.
 
 Blocks of 1,000 are taken from `/latest_producer_id_block` by compare-and-set, so brokers that share the store
-never hand out the same id. What is left of a block when the broker stops is lost, as in Kafka.
+never assign the same id. The rest of a block is lost when the broker stops, as in Kafka.
 """
 
 import threading
@@ -26,7 +26,7 @@ class ProducerIds:
         self._last: int = -1
 
     def next_producer_id(self) -> int:
-        """A fresh id; may wait for the store."""
+        """Returns a new id. May wait for the store."""
         with self._lock:
             if self._next > self._last:
                 block = take_block(self._store, self._broker_id)
@@ -34,7 +34,7 @@ class ProducerIds:
             return self._take()
 
     def next_if_ready(self) -> int | None:
-        """A fresh id without waiting, or None when a new block must be fetched first."""
+        """Returns a new id without waiting, or None if a new block must be fetched first."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
@@ -49,7 +49,7 @@ class ProducerIds:
 
 
 def take_block(store: MetadataStore, broker_id: int, *, beyond: int = -1) -> ProducerIdBlock:
-    """Claim the next block for this broker; it starts after `beyond`, such as an id in an adopted log."""
+    """Claim the next block for this broker. It starts after `beyond`, such as an id in an adopted log."""
     while True:
         latest, version = _latest_block(store)
         first = max(latest.last, beyond) + 1
@@ -65,7 +65,7 @@ def take_block(store: MetadataStore, broker_id: int, *, beyond: int = -1) -> Pro
                 store.set(paths.PRODUCER_ID_BLOCK, data, version)
             return block
         except (NodeExists, BadVersion, NoNode):
-            continue  # another broker was faster
+            continue  # Another broker has taken this block.
 
 
 def _latest_block(store: MetadataStore) -> tuple[ProducerIdBlock, int | None]:

@@ -1,7 +1,7 @@
-"""What clients ask of the controller and what they are told: plain values, errors included.
+"""Requests to the controller and their results: plain values, errors included.
 
-An `error` of `ErrorCode.none` is success. A `message` of None leaves the code to speak for itself, as Kafka
-does.
+An `error` of `ErrorCode.none` is success. A `message` of None sends the error code without a message, as
+Kafka does.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ class NewTopic:
     """-1: the broker's default."""
     replication_factor: int = -1
     assignments: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    """Partition and its replicas; then the two numbers must be -1."""
+    """Partition and its replicas. If given, the two numbers must be -1."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class TopicResult:
+class CreatedTopic:
     name: str
     error: ErrorCode = NO_ERROR
     message: str | None = None
@@ -35,7 +35,7 @@ class TopicResult:
     num_partitions: int = -1
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
-    """The topic's own settings; the answer shows them among the defaults."""
+    """The topic's own configuration. The response shows it among the defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class AdoptedTopic:
     partition_count: int
     configs: Mapping[str, str] = field(default_factory=dict)
     leader_epochs: Mapping[int, int] = field(default_factory=dict)
-    """The last epoch in each partition's log; the new leader starts above it."""
+    """The last epoch in each partition's log. The new leader epoch starts above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRef:
-    """A topic by name or by id; exactly one of them should be given."""
+    """A topic by name or by id. Exactly one of them should be given."""
 
     name: str | None = None
     topic_id: UUID = ZERO_UUID
@@ -70,9 +70,9 @@ class DeletedTopic:
 class NewPartitions:
     name: str
     count: int
-    """How many there shall be in the end."""
+    """The total number of partitions after the change."""
     assignments: tuple[tuple[int, ...], ...] | None = None
-    """Replicas of each new partition, or None to have them placed."""
+    """Replicas of each new partition, or None for automatic placement."""
 
 
 @dataclass(frozen=True, slots=True)

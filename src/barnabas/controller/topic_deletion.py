@@ -1,7 +1,7 @@
-"""Which topics a DeleteTopics request means, and their removal (Kafka's ControllerApis.deleteTopics).
+"""Resolves the topics of a DeleteTopics request and deletes them (Kafka's ControllerApis.deleteTopics).
 
-A topic may be given by name or by id, but only once. The topic, its partitions and its configuration go in
-one transaction; brokers see the topic vanish and drop its logs.
+A topic may be given by name or by id, but only once. The topic, its partitions and its configuration are
+deleted in one transaction. Brokers see the deletion and delete the logs.
 """
 
 import logging
@@ -25,14 +25,14 @@ UNKNOWN_TOPIC_ID = "This server does not host this topic ID."
 
 def delete_topics(cluster: ClusterMetadata, topics: Sequence[TopicRef]) -> list[DeletedTopic]:
     results, names, ids = _check_references(topics)
-    doomed = _resolve(cluster.image, names, ids, results)
-    failures = _remove(cluster, doomed)
-    results += [failures.get(topic_id) or DeletedTopic(name, topic_id) for topic_id, name in doomed.items()]
+    resolved = _resolve(cluster.image, names, ids, results)
+    failures = _remove(cluster, resolved)
+    results += [failures.get(topic_id) or DeletedTopic(name, topic_id) for topic_id, name in resolved.items()]
     return results
 
 
 def _check_references(topics: Sequence[TopicRef]) -> tuple[list[DeletedTopic], list[str], list[UUID]]:
-    """Results for references that are no good, and the names and ids that are given exactly once."""
+    """Returns results for invalid references, and the names and ids that are given exactly once."""
     results: list[DeletedTopic] = []
     names: Counter[str] = Counter()
     ids: Counter[UUID] = Counter()
@@ -54,46 +54,48 @@ def _check_references(topics: Sequence[TopicRef]) -> tuple[list[DeletedTopic], l
 def _resolve(
     image: ClusterImage, names: Sequence[str], ids: Sequence[UUID], results: list[DeletedTopic]
 ) -> dict[UUID, str]:
-    doomed: dict[UUID, str] = {}
+    resolved: dict[UUID, str] = {}
     for topic_id in ids:
         topic = image.topic_by_id.get(topic_id)
         if topic is None:
             results.append(DeletedTopic(None, topic_id, ErrorCode.unknown_topic_id, UNKNOWN_TOPIC_ID))
         else:
-            doomed[topic_id] = topic.name
+            resolved[topic_id] = topic.name
     for name in names:
         topic = image.topics.get(name)
         if topic is None:
             code = ErrorCode.unknown_topic_or_partition
             results.append(DeletedTopic(name, ZERO_UUID, code, UNKNOWN_TOPIC))
-        elif topic.topic_id in doomed:
-            del doomed[topic.topic_id]
+        elif topic.topic_id in resolved:
+            del resolved[topic.topic_id]
             reason = "The provided topic name maps to an ID that was already supplied."
             results.append(_invalid(name, topic.topic_id, reason))
         else:
-            doomed[topic.topic_id] = name
-    return doomed
+            resolved[topic.topic_id] = name
+    return resolved
 
 
-def _remove(cluster: ClusterMetadata, doomed: Mapping[UUID, str]) -> dict[UUID, DeletedTopic]:
-    """Remove the topics; results of those that could not be."""
-    if not doomed:
+def _remove(cluster: ClusterMetadata, resolved: Mapping[UUID, str]) -> dict[UUID, DeletedTopic]:
+    """Delete the topics. Returns the results of those that could not be deleted."""
+    if not resolved:
         return {}
     try:
-        cluster.transaction([step for name in doomed.values() for step in _operations(cluster, name)])
+        cluster.transaction([step for name in resolved.values() for step in _operations(cluster, name)])
         return {}
     except NoNode:
-        if len(doomed) == 1:
-            ((topic_id, name),) = doomed.items()
+        if len(resolved) == 1:
+            ((topic_id, name),) = resolved.items()
             cluster.refresh([paths.topic(name)])
             code = ErrorCode.unknown_topic_or_partition
             return {topic_id: DeletedTopic(name, topic_id, code, UNKNOWN_TOPIC)}
     except StoreError as error:
-        logger.error("Topics could not be deleted: %s", error)
+        logger.error("Cannot delete topics from the metadata store: %s", error)
         code = StorageError.code
-        return {topic_id: DeletedTopic(name, topic_id, code, str(error)) for topic_id, name in doomed.items()}
+        return {
+            topic_id: DeletedTopic(name, topic_id, code, str(error)) for topic_id, name in resolved.items()
+        }
     failures: dict[UUID, DeletedTopic] = {}
-    for topic_id, name in doomed.items():
+    for topic_id, name in resolved.items():
         failures.update(_remove(cluster, {topic_id: name}))
     return failures
 

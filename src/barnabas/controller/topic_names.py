@@ -1,4 +1,4 @@
-"""Which names a topic may have (Kafka's `Topic`), and which names belong to Kafka itself."""
+"""Legal topic names (Kafka's `Topic`), and the names of internal topics."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def validate_topic_name(name: str) -> None:
-    """Raise InvalidTopic unless `name` can be the name of a topic."""
+    """Raise InvalidTopic unless `name` is a legal topic name."""
     reason = _reason_against(name)
     if reason:
         raise InvalidTopic(f"Topic name is invalid: {reason}")
@@ -40,7 +40,7 @@ def _reason_against(name: str) -> str:
 
 
 def can_collide(name: str) -> bool:
-    """In names of metrics `.` and `_` are the same, so two topics may not differ in these alone."""
+    """Metric names do not distinguish `.` and `_`, so two topics may not differ in these alone."""
     return "." in name or "_" in name
 
 
@@ -49,5 +49,5 @@ def unify(name: str) -> str:
 
 
 def collisions(existing: Iterable[str]) -> dict[str, str]:
-    """Unified name -> an existing topic, for those that another could collide with."""
+    """Unified name -> an existing topic, for names with `.` or `_`."""
     return {unify(name): name for name in existing if can_collide(name)}

@@ -1,8 +1,8 @@
-"""Creating, growing, deleting and adopting topics (Kafka's ReplicationControlManager and ControllerApis).
+"""Creation, growth, deletion and adoption of topics (Kafka's ReplicationControlManager and ControllerApis).
 
-Synchronous: every method blocks on the store and belongs on its thread. Errors are data in the results, with
-Kafka's codes and words. All that one request may change is one transaction; when another broker was faster
-with one topic, the others are still done, one by one.
+Synchronous: every method blocks on the store and runs on its thread. Errors are data in the results, with
+Kafka's codes and messages. All changes of one request are one transaction. If another broker has changed one
+of the topics concurrently, the others are written one by one.
 """
 
 import logging
@@ -32,12 +32,12 @@ from barnabas.controller.assignments import place_new_topic, place_partitions
 from barnabas.controller.decisions import create_partitions
 from barnabas.controller.requests import (
     AdoptedTopic,
+    CreatedTopic,
     DeletedTopic,
     NewPartitions,
     NewTopic,
     PartitionsResult,
     TopicRef,
-    TopicResult,
 )
 from barnabas.controller.topic_names import (
     CLUSTER_METADATA_TOPIC,
@@ -81,8 +81,8 @@ class TopicPlan:
     states: Mapping[int, StateNode]
     configs: Mapping[str, str]
 
-    def result(self) -> TopicResult:
-        return TopicResult(
+    def result(self) -> CreatedTopic:
+        return CreatedTopic(
             self.name,
             topic_id=self.topic_id,
             num_partitions=len(self.assignment),
@@ -96,14 +96,17 @@ class TopicAdmin:
         self, cluster: ClusterMetadata, settings: TopicSettings, rng: random.Random | None = None
     ) -> None:
         self._cluster: ClusterMetadata = cluster
-        self.settings: TopicSettings = settings
-        """Assignable: a dynamic change of the broker's configuration makes new ones."""
-        self._rng: random.Random = rng or random.Random()
+        self._settings: TopicSettings = settings
+        self._rng: random.Random = rng or random.SystemRandom()
+
+    def configure(self, settings: TopicSettings) -> None:
+        """Apply a change of the broker's configuration."""
+        self._settings = settings
 
     # Creation
 
-    def create_topics(self, topics: Sequence[NewTopic], validate_only: bool = False) -> list[TopicResult]:
-        """One result for each name: first those asked for once, in order, then the duplicates."""
+    def create_topics(self, topics: Sequence[NewTopic], validate_only: bool = False) -> list[CreatedTopic]:
+        """Returns one result for each name: first names that appear once, in order, then the duplicates."""
         counts = Counter(topic.name for topic in topics)
         wanted = [
             topic for topic in topics if counts[topic.name] == 1 and topic.name != CLUSTER_METADATA_TOPIC
@@ -113,7 +116,7 @@ class TopicAdmin:
         plans = [outcome for outcome in outcomes if isinstance(outcome, TopicPlan)]
         failures = {} if validate_only else self._write_all(plans)
         results = [
-            outcome if isinstance(outcome, TopicResult) else failures.get(outcome.name) or outcome.result()
+            outcome if isinstance(outcome, CreatedTopic) else failures.get(outcome.name) or outcome.result()
             for outcome in outcomes
         ]
         for name, count in counts.items():
@@ -124,14 +127,14 @@ class TopicAdmin:
                 results.append(_refused(name, InvalidRequest(reason)))
         return results
 
-    def _plan_all(self, topics: Sequence[NewTopic]) -> list[TopicPlan | TopicResult]:
+    def _plan_all(self, topics: Sequence[NewTopic]) -> list[TopicPlan | CreatedTopic]:
         total = sum(len(topic.assignments) or max(self._partition_count(topic), 0) for topic in topics)
         if total > MAX_PARTITIONS_PER_REQUEST:
             error = PolicyViolation("Excessively large number of partitions per request.")
             return [_refused(topic.name, error) for topic in topics]
         existing = self._cluster.image.topics
         colliding = collisions(existing) if any(can_collide(topic.name) for topic in topics) else {}
-        outcomes: list[TopicPlan | TopicResult] = []
+        outcomes: list[TopicPlan | CreatedTopic] = []
         for topic in topics:
             try:
                 self._check_name(topic.name, colliding)
@@ -141,7 +144,7 @@ class TopicAdmin:
         return outcomes
 
     def _partition_count(self, topic: NewTopic) -> int:
-        return self.settings.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+        return self._settings.num_partitions if topic.num_partitions == -1 else topic.num_partitions
 
     def _check_name(self, name: str, colliding: Mapping[str, str]) -> None:
         if name in self._cluster.image.topics:
@@ -151,9 +154,9 @@ class TopicAdmin:
             raise InvalidTopic(f"Topic '{name}' collides with existing topic: {colliding[unify(name)]}")
 
     def _plan(self, topic: NewTopic) -> TopicPlan:
-        validate_topic_configs(topic.configs, self.settings.log_defaults())
+        validate_topic_configs(topic.configs, self._settings.log_defaults())
         replication_factor = (
-            self.settings.default_replication_factor
+            self._settings.default_replication_factor
             if topic.replication_factor == -1
             else topic.replication_factor
         )
@@ -161,10 +164,10 @@ class TopicAdmin:
             topic, self._partition_count(topic), replication_factor, self._cluster.image, self._rng
         )
         configs = {name: value for name, value in topic.configs.items() if value is not None}
-        return TopicPlan(topic.name, random_uuid(), assignment, states, configs)
+        return TopicPlan(topic.name, random_uuid(self._rng), assignment, states, configs)
 
-    def _write_all(self, plans: Sequence[TopicPlan]) -> dict[str, TopicResult]:
-        """Write the topics; results of those that could not be."""
+    def _write_all(self, plans: Sequence[TopicPlan]) -> dict[str, CreatedTopic]:
+        """Write the topics. Returns the results of those that could not be written."""
         if not plans:
             return {}
         try:
@@ -176,10 +179,10 @@ class TopicAdmin:
                 error: KafkaError = TopicExists(f"Topic '{plans[0].name}' already exists.")
                 return {plans[0].name: _refused(plans[0].name, error)}
         except StoreError as error_of_store:
-            logger.error("Topics could not be created: %s", error_of_store)
+            logger.error("Cannot write new topics to the metadata store: %s", error_of_store)
             error = StorageError(str(error_of_store))
             return {plan.name: _refused(plan.name, error) for plan in plans}
-        failures: dict[str, TopicResult] = {}
+        failures: dict[str, CreatedTopic] = {}
         for plan in plans:
             failures.update(self._write_all([plan]))
         return failures
@@ -197,10 +200,10 @@ class TopicAdmin:
 
     # Adoption
 
-    def adopt(self, topics: Sequence[AdoptedTopic], broker_id: int) -> list[TopicResult]:
-        """Register topics whose logs are on this broker's disks, with their ids; known ones are kept."""
+    def adopt(self, topics: Sequence[AdoptedTopic], broker_id: int) -> list[CreatedTopic]:
+        """Register topics whose logs are on this broker's disks, with their ids. Known topics are kept."""
         self._refresh_unknown(topic.name for topic in topics)
-        outcomes: list[TopicPlan | TopicResult] = []
+        outcomes: list[TopicPlan | CreatedTopic] = []
         for topic in topics:
             try:
                 outcomes.append(self._plan_adoption(topic, broker_id))
@@ -208,11 +211,11 @@ class TopicAdmin:
                 outcomes.append(_refused(topic.name, error))
         failures = self._write_all([outcome for outcome in outcomes if isinstance(outcome, TopicPlan)])
         return [
-            outcome if isinstance(outcome, TopicResult) else failures.get(outcome.name) or outcome.result()
+            outcome if isinstance(outcome, CreatedTopic) else failures.get(outcome.name) or outcome.result()
             for outcome in outcomes
         ]
 
-    def _plan_adoption(self, topic: AdoptedTopic, broker_id: int) -> TopicPlan | TopicResult:
+    def _plan_adoption(self, topic: AdoptedTopic, broker_id: int) -> TopicPlan | CreatedTopic:
         known = self._cluster.image.topics.get(topic.name)
         if known is not None:
             return _adopt_known(topic, known)
@@ -233,13 +236,13 @@ class TopicAdmin:
         return TopicPlan(topic.name, topic.topic_id, assignment, states, dict(topic.configs))
 
     def assign_missing_ids(self) -> list[str]:
-        """Give an id to topics that were written before there were ids (KIP-516); their names."""
+        """Give an id to topics that were written before topic ids (KIP-516). Returns their names."""
         image = self._cluster.image
         names = [topic.name for topic in image.topics.values() if topic.topic_id == ZERO_UUID]
         operations: list[Operation] = []
         for name in names:
             topic = image.topics[name]
-            operations.append(_rewrite(topic, random_uuid(), {}))
+            operations.append(_rewrite(topic, random_uuid(self._rng), {}))
         if operations:
             self._cluster.transaction(operations)
         return names
@@ -249,7 +252,7 @@ class TopicAdmin:
     def create_partitions(
         self, requests: Sequence[NewPartitions], validate_only: bool = False
     ) -> list[PartitionsResult]:
-        """One result for each name, duplicates first."""
+        """Returns one result for each name, duplicates first."""
         counts = Counter(request.name for request in requests)
         duplicate = InvalidRequest("Duplicate topic name.")
         results = [
@@ -273,9 +276,9 @@ class TopicAdmin:
             except KafkaError as error:
                 return PartitionsResult(request.name, error.code, error.message)
             except (BadVersion, NodeExists, NoNode):
-                self._cluster.refresh([paths.topic(request.name)])  # another broker has changed it
+                self._cluster.refresh([paths.topic(request.name)])  # Another broker has changed it.
             except StoreError as error:
-                logger.error("Partitions could not be created: %s", error)
+                logger.error("Cannot write new partitions to the metadata store: %s", error)
                 return PartitionsResult(request.name, StorageError.code, str(error))
         return PartitionsResult(request.name, ErrorCode.request_timed_out)
 
@@ -296,8 +299,8 @@ class TopicAdmin:
     # Deletion
 
     def delete_topics(self, topics: Sequence[TopicRef]) -> list[DeletedTopic]:
-        """One result for each topic meant, in Kafka's order: bad references first."""
-        if not self.settings.delete_topic_enable:
+        """Returns one result for each topic, in Kafka's order: invalid references first."""
+        if not self._settings.delete_topic_enable:
             return [
                 DeletedTopic(topic.name, topic.topic_id, ErrorCode.topic_deletion_disabled)
                 for topic in topics
@@ -306,15 +309,20 @@ class TopicAdmin:
         return topic_deletion.delete_topics(self._cluster, topics)
 
     def _refresh_unknown(self, names: Iterable[str]) -> None:
-        """What another process has written a moment ago may not be in the image yet; the store decides."""
+        """Read unknown names again: another process may have created them since the last image."""
         known = self._cluster.image.topics
         unknown = [paths.topic(name) for name in names if name not in known and is_legal_topic_name(name)]
-        if unknown:
+        if not unknown:
+            return
+        try:
             self._cluster.refresh(unknown)
+        except StoreError as error:
+            # The write that follows meets the same store: its result has the error.
+            logger.warning("Cannot read %d topics from the metadata store: %s", len(unknown), error)
 
 
 def _rewrite(topic: TopicImage, topic_id: UUID, added: Mapping[int, tuple[int, ...]]) -> Set:
-    """The topic's node with another id or more partitions, if nobody has changed it meanwhile."""
+    """The topic's node with another id or more partitions, if it has not been changed meanwhile."""
     partitions = topic.partitions.values()
     node = TopicNode(
         topic_id,
@@ -325,11 +333,11 @@ def _rewrite(topic: TopicImage, topic_id: UUID, added: Mapping[int, tuple[int, .
     return Set(paths.topic(topic.name), nodes.encode_topic(node), topic.node_version)
 
 
-def _refused(name: str, error: KafkaError) -> TopicResult:
-    return TopicResult(name, error.code, error.message)
+def _refused(name: str, error: KafkaError) -> CreatedTopic:
+    return CreatedTopic(name, error.code, error.message)
 
 
-def _adopt_known(topic: AdoptedTopic, known: TopicImage) -> TopicResult:
+def _adopt_known(topic: AdoptedTopic, known: TopicImage) -> CreatedTopic:
     if known.topic_id != topic.topic_id:
         raise InconsistentTopicId(f"Topic '{topic.name}' is already registered with another id.")
     if topic.partition_count > len(known.partitions):
@@ -337,4 +345,4 @@ def _adopt_known(topic: AdoptedTopic, known: TopicImage) -> TopicResult:
             f"Topic '{topic.name}' is registered with {len(known.partitions)} partition(s), "
             f"but {topic.partition_count} were found."
         )
-    return TopicResult(topic.name, topic_id=known.topic_id, num_partitions=len(known.partitions))
+    return CreatedTopic(topic.name, topic_id=known.topic_id, num_partitions=len(known.partitions))

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from barnabas.controller.requests import ConfigReplacement
 from barnabas.handlers.config_resources import altered
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ConfigContext, Request
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.alter_configs.v2.request import AlterConfigsRequest
 
 
-async def handle(context: Context, request: Request) -> Reply:
+async def handle(context: ConfigContext, request: Request) -> Reply:
     body: AlterConfigsRequest = request.body
     replacements = [
         ConfigReplacement(

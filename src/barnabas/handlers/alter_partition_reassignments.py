@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode, InvalidReplicaAssignment
 from barnabas.controller.assignments import check_replicas
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.metadata.image import ClusterImage
 from barnabas.wire import Reply
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _Verdict = tuple[ErrorCode, str | None]
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     body: AlterPartitionReassignmentsRequest = request.body
     return Reply(
         error_code=ErrorCode.none,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
 from barnabas.base.ids import TopicPartition
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import LogDirContext, Request
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.wire import Reply
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kio.schema.alter_replica_log_dirs.v2.request import AlterReplicaLogDirsRequest
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: LogDirContext, request: Request) -> Reply:
     body: AlterReplicaLogDirsRequest = request.body
     directories = {str(each.path.absolute()): each for each in context.logs.directories}
     topics: dict[str, list[Reply]] = {}
@@ -36,7 +36,7 @@ def handle(context: Context, request: Request) -> Reply:
     return Reply(results=[Reply(topic_name=name, partitions=listed) for name, listed in topics.items()])
 
 
-def _code(context: Context, partition: TopicPartition, directory: LogDirectory | None) -> ErrorCode:
+def _code(context: LogDirContext, partition: TopicPartition, directory: LogDirectory | None) -> ErrorCode:
     if directory is None:
         return ErrorCode.log_dir_not_found
     if not directory.is_online:

@@ -11,7 +11,7 @@ import re
 
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.handlers.registry import API_VERSIONS, APIS
 from barnabas.wire import Reply
 
@@ -20,7 +20,7 @@ _FEATURES = (("group.version", 1), ("transaction.version", 2))
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     if request.version >= 3:
         body = request.body
         if not (

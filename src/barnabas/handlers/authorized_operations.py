@@ -5,8 +5,8 @@ allowed.
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
 _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12
 
-NOT_ASKED = -(1 << 31)
-"""The answer to those who did not ask."""
+NOT_REQUESTED = -(1 << 31)
+"""The value in responses to requests without `include_..._authorized_operations`."""
 
 
 def _bits(*operations: int) -> int:

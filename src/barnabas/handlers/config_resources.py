@@ -2,7 +2,7 @@
 
 from barnabas.base.errors import InvalidRequest
 from barnabas.controller.requests import ConfigResult
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import ConfigContext
 from barnabas.wire import Reply
 
 
@@ -16,7 +16,7 @@ def altered(result: ConfigResult) -> Reply:
     )
 
 
-def check_is_this_broker(context: Context, name: str) -> None:
+def check_is_this_broker(context: ConfigContext, name: str) -> None:
     """Raise InvalidRequest unless `name` is this broker's id: a broker speaks for itself only."""
     try:
         broker_id = int(name)

@@ -1,15 +1,15 @@
 """ConsumerGroupDescribe (69), versions 0 and 1: epochs, members and assignments of consumer groups (KIP-848).
 
-A group of the classic protocol is GROUP_ID_NOT_FOUND here, as one that nobody knows. Version 1 tells which
-protocol each member speaks.
+A group of the classic protocol is GROUP_ID_NOT_FOUND here, as is an unknown one. Version 1 has the protocol
+of each member.
 """
 
 from typing import TYPE_CHECKING
 
 from barnabas.base.deferred import Deferred, gather
 from barnabas.base.errors import InvalidGroupId, KafkaError
-from barnabas.handlers.authorized_operations import NOT_ASKED, ON_GROUP
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.authorized_operations import NOT_REQUESTED, ON_GROUP
+from barnabas.handlers.context import GroupContext, Request
 from barnabas.handlers.group_requests import same
 from barnabas.wire import Reply
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from kio.schema.consumer_group_describe.v1.request import ConsumerGroupDescribeRequest
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+def handle(context: GroupContext, request: Request) -> Deferred[Reply]:
     body: ConsumerGroupDescribeRequest = request.body
-    operations = ON_GROUP if body.include_authorized_operations else NOT_ASKED
+    operations = ON_GROUP if body.include_authorized_operations else NOT_REQUESTED
     found = gather([_described(context, group_id) for group_id in body.group_ids])
 
     def reply(groups: list[Reply]) -> Reply:
@@ -28,7 +28,7 @@ def handle(context: Context, request: Request) -> Deferred[Reply]:
     return found.then(reply)
 
 
-def _described(context: Context, group_id: str) -> Deferred[Reply]:
+def _described(context: GroupContext, group_id: str) -> Deferred[Reply]:
     def refused(error: KafkaError) -> Reply:
         return Reply(group_id=group_id, error_code=error.code, error_message=error.message)
 

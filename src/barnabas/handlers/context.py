@@ -1,4 +1,8 @@
-"""What a handler may use: the broker's parts, and the request with who sent it."""
+"""What a handler may use: the parts of the broker that its family of requests needs, and the request.
+
+Contexts are built once, by the broker. A change of the configuration or of the cluster is seen through
+`settings` and `cluster`; nothing is assigned.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -7,24 +11,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from barnabas.base.clock import Clock
 from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.config.current_config import CurrentConfig
 from barnabas.base.loop_holds import LoopHolds
+from barnabas.base.principal import ANONYMOUS, Principal
 from barnabas.controller.configs import ConfigAdmin
+from barnabas.controller.controller import Controller
 from barnabas.controller.producer_ids import ProducerIds
 from barnabas.controller.topics import TopicAdmin
 from barnabas.handlers.deleted_topics import DeletedTopics
+from barnabas.handlers.fetch_sessions import FetchSessions
 from barnabas.handlers.unpacking import Unpacking
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
 from barnabas.network.connection import Peer
 from barnabas.network.request_memory import RequestMemory
 from barnabas.network.slices import Slices
-from barnabas.replication.fetch_sessions import FetchSessions
 from barnabas.replication.partitions import Partitions
 from barnabas.storage.logs import Logs
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.group_coordinator import GroupCoordinator
-    from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
+    from barnabas.group.coordinator import GroupCoordinator
+    from barnabas.transaction.coordinator import TransactionCoordinator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,55 +44,150 @@ class StoreThread(Protocol):
 
 
 class GroupHost(Protocol):
-    """Has the group coordinator, and makes it when it is first asked for."""
+    """Has the group coordinator, and creates it when it is first used."""
+
+    @property
+    def is_made(self) -> bool: ...
 
     def get(self) -> "GroupCoordinator": ...
+
+    def load(self) -> None:
+        """Import what the coordinator needs; any thread may do it."""
 
 
 class TransactionHost(Protocol):
     """The same for the transaction coordinator."""
 
+    @property
+    def is_made(self) -> bool: ...
+
     def get(self) -> "TransactionCoordinator": ...
 
+    def load(self) -> None: ...
 
-@dataclass(slots=True)
-class Context:
-    """Built once by the broker. Handlers read it; only the broker replaces `config` (dynamic changes)."""
 
-    config: BrokerConfig
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What the dispatcher needs to serve requests of any kind, and long ones in slices."""
+
+    settings: CurrentConfig
     clock: Clock
-    cluster: ClusterMetadata
-    topics: TopicAdmin
-    configs: ConfigAdmin
-    producer_ids: ProducerIds
-    partitions: Partitions
-    logs: Logs
-    fetch_sessions: FetchSessions
-    store: StoreThread
-    group_host: GroupHost
-    transaction_host: TransactionHost
     executor: Executor
-    """For work that may block: cold reads, directory sizes."""
-    deleted_topics: DeletedTopics = field(default_factory=DeletedTopics)
+    """For work that may block: loading of schemas, cold reads, directory sizes."""
     holds: LoopHolds = field(default_factory=LoopHolds)
-    """Who held the event loop longer than allowed."""
+    """The requests and callbacks that held the event loop longer than allowed."""
     slices: Slices = field(default_factory=Slices)
-    """For handlers with much to do: `await slices.pause()` every few items."""
-    unpacking: Unpacking = field(default_factory=Unpacking)
+    """For work with much to do: `await slices.pause()` every few items."""
     request_memory: RequestMemory = field(default_factory=RequestMemory)
     """What requests under way hold, against `queued.max.request.bytes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterContext:
+    """The configuration and the cluster metadata: what every handler may read."""
+
+    settings: CurrentConfig
+    cluster: ClusterMetadata
+
+    @property
+    def config(self) -> BrokerConfig:
+        return self.settings.value
 
     @property
     def image(self) -> ClusterImage:
         return self.cluster.image
 
+
+@dataclass(frozen=True, slots=True)
+class TopicContext(ClusterContext):
+    """For requests that describe, create, change and delete topics."""
+
+    topics: TopicAdmin
+    store: StoreThread
+    clock: Clock
+    deleted_topics: DeletedTopics = field(default_factory=DeletedTopics)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigContext(ClusterContext):
+    """For requests about configurations."""
+
+    configs: ConfigAdmin
+    store: StoreThread
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirContext(ClusterContext):
+    """For requests about log directories."""
+
+    logs: Logs
+    partitions: Partitions
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext(ClusterContext):
+    """For requests that write, read and look up records."""
+
+    partitions: Partitions
+    topics: TopicContext
+    """For topics that are created because a client names them."""
+    transaction_host: TransactionHost
+    fetch_sessions: FetchSessions
+    serving: Serving
+    unpacking: Unpacking = field(default_factory=Unpacking)
+
     @property
-    def groups(self) -> "GroupCoordinator":
-        return self.group_host.get()
+    def clock(self) -> Clock:
+        return self.serving.clock
 
     @property
     def transactions(self) -> "TransactionCoordinator":
         return self.transaction_host.get()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupContext(ClusterContext):
+    """For requests about groups and committed offsets."""
+
+    group_host: GroupHost
+
+    @property
+    def groups(self) -> "GroupCoordinator":
+        return self.group_host.get()
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionContext(GroupContext):
+    """For requests about transactions and producer ids."""
+
+    transaction_host: TransactionHost
+    partitions: Partitions
+    producer_ids: ProducerIds
+    store: StoreThread
+    clock: Clock
+    slices: Slices
+
+    @property
+    def transactions(self) -> "TransactionCoordinator":
+        return self.transaction_host.get()
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorContext(GroupContext):
+    """For requests that look for a coordinator, whose topic they may create."""
+
+    transaction_host: TransactionHost
+    topics: TopicAdmin
+    store: StoreThread
+    executor: Executor
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerContext(ClusterContext):
+    """For requests that the controller decides. The broker may not be the controller."""
+
+    controller: Controller
+    store: StoreThread
 
 
 class Request(NamedTuple):
@@ -103,3 +205,4 @@ class Request(NamedTuple):
     """Bytes of the frame it came in."""
     elements: int = 0
     """Of a part of a long request: how many elements the whole has (`handlers.long_request`)."""
+    principal: Principal = ANONYMOUS

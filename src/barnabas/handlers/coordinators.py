@@ -1,13 +1,14 @@
-"""Which broker coordinates a group or a transaction; the topic behind it is created when first asked for."""
+"""Which broker coordinates a group or a transaction; the topic behind it is created when first needed."""
 
+import asyncio
 import logging
 
 from barnabas.base.errors import CoordinatorNotAvailable, ErrorCode, InvalidRequest
 from barnabas.controller.requests import NewTopic
-from barnabas.coordinator import internal_topics
-from barnabas.coordinator.partitioning import partition_for
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import CoordinatorContext
 from barnabas.metadata.image import BrokerImage, TopicImage
+from barnabas.runtime import internal_topics
+from barnabas.runtime.partitioning import partition_for
 
 logger = logging.getLogger("requests")
 
@@ -24,13 +25,13 @@ def is_known_type(key_type: int) -> bool:
     return key_type in _TOPICS
 
 
-def find(context: Context, key_type: int, key: str) -> BrokerImage | None:
-    """The coordinator of `key`; None if its topic does not exist yet. Raises a KafkaError if nobody is."""
+def find(context: CoordinatorContext, key_type: int, key: str) -> BrokerImage | None:
+    """The coordinator of `key`; None if its topic does not exist yet. Raises KafkaError if there is none."""
     topic = context.image.topics.get(_topic_of(key_type))
     return None if topic is None else _leader(context, topic, key)
 
 
-async def find_or_create(context: Context, key_type: int, key: str) -> BrokerImage:
+async def find_or_create(context: CoordinatorContext, key_type: int, key: str) -> BrokerImage:
     found = find(context, key_type, key)
     if found is not None:
         return found
@@ -47,7 +48,7 @@ def _topic_of(key_type: int) -> str:
     return _TOPICS[key_type][0]
 
 
-def _leader(context: Context, topic: TopicImage, key: str) -> BrokerImage:
+def _leader(context: CoordinatorContext, topic: TopicImage, key: str) -> BrokerImage:
     partition = topic.partitions[partition_for(key, len(topic.partitions))]
     broker = context.image.brokers.get(partition.leader)
     if broker is None:
@@ -55,7 +56,10 @@ def _leader(context: Context, topic: TopicImage, key: str) -> BrokerImage:
     return broker
 
 
-async def _create(context: Context, key_type: int) -> None:
+async def _create(context: CoordinatorContext, key_type: int) -> None:
+    host = context.group_host if key_type == GROUP else context.transaction_host
+    if not host.is_made:  # it is made as soon as its topic is there
+        await asyncio.get_running_loop().run_in_executor(context.executor, host.load)
     wanted = _TOPICS[key_type][1](context.config, len(context.image.brokers))
     topic = NewTopic(wanted.name, wanted.partition_count, wanted.replication_factor, configs=wanted.configs)
     [result] = await context.store.run(context.topics.create_topics, [topic])

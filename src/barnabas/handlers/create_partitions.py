@@ -3,20 +3,20 @@
 `count` is the number wanted in the end. With `validate_only` nothing is created; a name given twice is
 INVALID_REQUEST.
 
-Deviation: `timeout` is read and not used: the partitions are there when the answer leaves.
+Deviation: `timeout` is read and not used: the partitions exist when the response is sent.
 """
 
 from typing import TYPE_CHECKING
 
 from barnabas.controller.requests import NewPartitions
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import Request, TopicContext
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.create_partitions.v3.request import CreatePartitionsRequest, CreatePartitionsTopic
 
 
-async def handle(context: Context, request: Request) -> Reply:
+async def handle(context: TopicContext, request: Request) -> Reply:
     body: CreatePartitionsRequest = request.body
     wanted = [_new_partitions(topic) for topic in body.topics]
     results = await context.store.run(

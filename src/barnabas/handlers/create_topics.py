@@ -1,10 +1,10 @@
 """CreateTopics (19), versions 2 to 7.
 
 Counts of -1 stand for the broker's defaults (KIP-464), or for the given assignment. KIP-525 (version 5):
-the answer tells partitions, replication factor and the whole configuration of the new topic. KIP-516
+the response has the partitions, replication factor and whole configuration of the new topic. KIP-516
 (version 7): its id. A name given twice is INVALID_REQUEST; with `validate_only` nothing is created.
 
-Deviation: `timeout` is read and not used: the topic is in the store when the answer leaves, and its
+Deviation: `timeout` is read and not used: the topic is in the store when the response is sent, and its
 partitions can be used. (Directories of a topic with very many partitions may still be being made.)
 """
 
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.config.describe import describe_topic
 from barnabas.base.errors import ErrorCode
-from barnabas.controller.requests import NewTopic, TopicResult
-from barnabas.handlers.context import Context, Request
+from barnabas.controller.requests import CreatedTopic, NewTopic
+from barnabas.handlers.context import Request, TopicContext
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
 
 
-async def handle(context: Context, request: Request) -> Reply:
+async def handle(context: TopicContext, request: Request) -> Reply:
     body: CreateTopicsRequest = request.body
     topics = [_new_topic(topic) for topic in body.topics]
     results = await context.store.run(context.topics.create_topics, topics, validate_only=body.validate_only)
@@ -39,7 +39,7 @@ def _new_topic(topic: "CreatableTopic") -> NewTopic:
     )
 
 
-def _result(context: Context, result: TopicResult) -> Reply:
+def _result(context: TopicContext, result: CreatedTopic) -> Reply:
     if result.error is not ErrorCode.none:
         return Reply(name=result.name, error_code=result.error, error_message=result.message, configs=[])
     return Reply(
@@ -52,7 +52,7 @@ def _result(context: Context, result: TopicResult) -> Reply:
     )
 
 
-def _configs(context: Context, own: Mapping[str, str]) -> list[Reply]:
+def _configs(context: TopicContext, own: Mapping[str, str]) -> list[Reply]:
     return [
         Reply(
             name=each.name,

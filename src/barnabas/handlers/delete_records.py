@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode, InvalidTopic, PolicyViolation
 from barnabas.controller.topic_names import is_internal
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import RecordContext, Request
 from barnabas.handlers.local_partitions import code_of, local_partition
 from barnabas.wire import Reply
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NO_LOW_WATERMARK = -1
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: RecordContext, request: Request) -> Reply:
     body: DeleteRecordsRequest = request.body
     return Reply(
         topics=[
@@ -33,7 +33,7 @@ def handle(context: Context, request: Request) -> Reply:
     )
 
 
-def _partition(context: Context, topic: str, wanted: "DeleteRecordsPartition") -> Reply:
+def _partition(context: RecordContext, topic: str, wanted: "DeleteRecordsPartition") -> Reply:
     number = wanted.partition_index
     try:
         low_watermark = _delete(context, topic, number, wanted.offset)
@@ -43,7 +43,7 @@ def _partition(context: Context, topic: str, wanted: "DeleteRecordsPartition") -
     return Reply(partition_index=number, low_watermark=low_watermark, error_code=ErrorCode.none)
 
 
-def _delete(context: Context, topic: str, number: int, offset: int) -> int:
+def _delete(context: RecordContext, topic: str, number: int, offset: int) -> int:
     partition = local_partition(context, topic, number)
     if is_internal(topic):
         raise InvalidTopic(f"records of the internal topic {topic} cannot be deleted")

@@ -4,8 +4,8 @@ Neither or both of them, or a topic meant twice, is INVALID_REQUEST; an unknown 
 `delete.topic.enable=false` every topic is TOPIC_DELETION_DISABLED (INVALID_REQUEST before version 3, which
 does not know it; KIP-322). Internal topics can be deleted, as in Kafka.
 
-Deviation: `timeout` is read and not used: when the answer leaves, the topic is gone from the store, and its
-logs are renamed to be removed from the disk after `file.delete.delay.ms`.
+Deviation: `timeout` is read and not used: when the response is sent, the topic is deleted from the store, and
+its logs are renamed to be removed from the disk after `file.delete.delay.ms`.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import ErrorCode
 from barnabas.base.ids import ZERO_UUID
 from barnabas.controller.requests import DeletedTopic, TopicRef
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import Request, TopicContext
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FIRST_WITH_DELETION_DISABLED = 3
 
 
-async def handle(context: Context, request: Request) -> Reply:
+async def handle(context: TopicContext, request: Request) -> Reply:
     body: DeleteTopicsRequest = request.body
     topics = [TopicRef(topic.name, topic.topic_id or ZERO_UUID) for topic in body.topics]
     names = _names(context, topics)
@@ -34,7 +34,7 @@ async def handle(context: Context, request: Request) -> Reply:
     return Reply(responses=[_result(request.version, result) for result in results])
 
 
-def _names(context: Context, topics: list[TopicRef]) -> list[str]:
+def _names(context: TopicContext, topics: list[TopicRef]) -> list[str]:
     """Of those that exist."""
     image = context.image
     found = (

@@ -1,4 +1,4 @@
-"""Which topics were deleted just now: they are not created anew by whoever still asks for them.
+"""Recently deleted topics: the next request that names one does not create it again.
 
 A producer or consumer that runs on, or a look at the topic by a client that allows creation, would otherwise
 bring a topic back in the very answer that should say it does not exist. Kafka answers

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode, InvalidRequest, KafkaError, UnsupportedVersion, error_of
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
 _USER, _CLIENT, _ADDRESS = "user", "client-id", "ip"
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     body: DescribeClientQuotasRequest = request.body
     try:
         _check(body.components)

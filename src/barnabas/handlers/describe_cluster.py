@@ -1,15 +1,15 @@
 """DescribeCluster (60), versions 0 to 2: cluster id, controller and brokers (KIP-700).
 
-Addresses are those of the listener the client came through. KIP-919 (version 1): a question for controllers
-is MISMATCHED_ENDPOINT_TYPE here. KIP-1073 (version 2): fenced brokers can be asked for; there are none, a
-broker is registered and serving, or it is not there.
+Addresses are those of the listener the client came through. KIP-919 (version 1): a request for controllers
+is MISMATCHED_ENDPOINT_TYPE here. KIP-1073 (version 2): fenced brokers can be requested. There are none: a
+broker is either registered and serving, or not registered.
 """
 
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.authorized_operations import NOT_ASKED, ON_CLUSTER
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.authorized_operations import NOT_REQUESTED, ON_CLUSTER
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.handlers.visible_brokers import VisibleBrokers
 from barnabas.wire import Reply
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 _BROKERS, _CONTROLLERS = 1, 2
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     body: DescribeClusterRequest = request.body
     if body.endpoint_type == _CONTROLLERS:
-        message = "This is an endpoint of brokers, the request asks for one of controllers"
+        message = "This is an endpoint of brokers, the request is for one of controllers"
         return Reply(error_code=ErrorCode.mismatched_endpoint_type, error_message=message)
     if body.endpoint_type != _BROKERS:
         message = f"Unsupported endpoint type {body.endpoint_type}"
         return Reply(error_code=ErrorCode.unsupported_endpoint_type, error_message=message)
     brokers = VisibleBrokers(context.image, request.peer.listener)
-    asked = body.include_cluster_authorized_operations
+    is_requested = body.include_cluster_authorized_operations
     return Reply(
         error_code=ErrorCode.none,
         endpoint_type=_BROKERS,
@@ -40,5 +40,5 @@ def handle(context: Context, request: Request) -> Reply:
             )
             for broker, address in brokers
         ],
-        cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
+        cluster_authorized_operations=ON_CLUSTER if is_requested else NOT_REQUESTED,
     )

@@ -2,10 +2,10 @@
 broker's loggers.
 
 A broker describes itself and, under the empty name, the dynamic defaults of the cluster; another id is
-INVALID_REQUEST. Synonyms (KIP-226), types and documentation (KIP-569) when asked for; the values of secrets
+INVALID_REQUEST. Synonyms (KIP-226), types and documentation (KIP-569) if requested; the values of secrets
 are null. An unknown topic is UNKNOWN_TOPIC_OR_PARTITION; groups need not exist (KIP-848). Loggers: KIP-412.
 
-Deviations: client metrics (KIP-714) are not served: INVALID_REQUEST. A resource type nobody knows is
+Deviations: client metrics (KIP-714) are not served: INVALID_REQUEST. An unknown resource type is
 INVALID_REQUEST for that resource; Kafka fails the whole request.
 """
 
@@ -25,19 +25,21 @@ from barnabas.controller.requests import ResourceType
 from barnabas.controller.topic_names import validate_topic_name
 from barnabas.handlers import broker_loggers
 from barnabas.handlers.config_resources import check_is_this_broker
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ConfigContext, Request
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ConfigContext, request: Request) -> Reply:
     body: DescribeConfigsRequest = request.body
     return Reply(results=[_resource(context, body, resource) for resource in body.resources])
 
 
-def _resource(context: Context, body: "DescribeConfigsRequest", resource: "DescribeConfigsResource") -> Reply:
+def _resource(
+    context: ConfigContext, body: "DescribeConfigsRequest", resource: "DescribeConfigsResource"
+) -> Reply:
     kind, name = int(resource.resource_type), resource.resource_name
     wanted = resource.configuration_keys or None
     try:
@@ -53,7 +55,7 @@ def _resource(context: Context, body: "DescribeConfigsRequest", resource: "Descr
     return Reply(error_code=ErrorCode.none, resource_type=kind, resource_name=name, configs=configs)
 
 
-def _described(context: Context, resource_type: int, name: str) -> Iterable[DescribedConfig]:
+def _described(context: ConfigContext, resource_type: int, name: str) -> Iterable[DescribedConfig]:
     config, image = context.config, context.image
     match resource_type:
         case ResourceType.TOPIC:

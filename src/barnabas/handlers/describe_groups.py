@@ -1,25 +1,26 @@
 """DescribeGroups (15), versions 0 to 6: state, protocol, members and assignments of classic groups.
 
 A group that is not known, or is no classic one, has the state `Dead`; version 6 says GROUP_ID_NOT_FOUND as
-well (KIP-1043). Metadata and assignments of members are told of stable groups only, as in Kafka.
+well (KIP-1043). Metadata and assignments of members are in the response for stable groups only, as in
+Kafka.
 """
 
 from typing import TYPE_CHECKING
 
 from barnabas.base.deferred import Deferred, gather
 from barnabas.base.errors import GroupIdNotFound, InvalidGroupId, KafkaError
-from barnabas.coordinator.group_listing import describe_absent_group
-from barnabas.handlers.authorized_operations import NOT_ASKED, ON_GROUP
-from barnabas.handlers.context import Context, Request
+from barnabas.group.listing import describe_absent_group
+from barnabas.handlers.authorized_operations import NOT_REQUESTED, ON_GROUP
+from barnabas.handlers.context import GroupContext, Request
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.describe_groups.v6.request import DescribeGroupsRequest
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+def handle(context: GroupContext, request: Request) -> Deferred[Reply]:
     body: DescribeGroupsRequest = request.body
-    operations = ON_GROUP if body.include_authorized_operations else NOT_ASKED
+    operations = ON_GROUP if body.include_authorized_operations else NOT_REQUESTED
     found = gather([_described(context, group_id, request.version) for group_id in body.groups])
 
     def reply(groups: list[Reply]) -> Reply:
@@ -28,7 +29,7 @@ def handle(context: Context, request: Request) -> Deferred[Reply]:
     return found.then(reply)
 
 
-def _described(context: Context, group_id: str, version: int) -> Deferred[Reply]:
+def _described(context: GroupContext, group_id: str, version: int) -> Deferred[Reply]:
     if not group_id:
         return Deferred.of(_refused("", InvalidGroupId(), version))
     answer = context.groups.read(group_id, lambda shard: shard.describe_group(group_id))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
 from barnabas.base.ids import TopicPartition
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import LogDirContext, Request
 from barnabas.storage.logs import DirectoryDescription
 from barnabas.wire import Reply
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNKNOWN_LAG = -1
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: LogDirContext, request: Request) -> Reply:
     body: DescribeLogDirsRequest = request.body
     wanted: set[TopicPartition] | None = None
     if body.topics is not None:
@@ -31,7 +31,7 @@ def handle(context: Context, request: Request) -> Reply:
 
 
 def _directory(
-    context: Context, directory: DirectoryDescription, wanted: set[TopicPartition] | None
+    context: LogDirContext, directory: DirectoryDescription, wanted: set[TopicPartition] | None
 ) -> Reply:
     path = str(directory.path.absolute())
     if not directory.is_online:
@@ -47,7 +47,7 @@ def _directory(
     )
 
 
-def _topics(context: Context, sizes: Iterable[tuple[TopicPartition, int]]) -> list[Reply]:
+def _topics(context: LogDirContext, sizes: Iterable[tuple[TopicPartition, int]]) -> list[Reply]:
     topics: dict[str, Reply] = {}
     for (name, number), size in sizes:
         topic = topics.setdefault(name, Reply(name=name, partitions=[]))

@@ -1,13 +1,13 @@
 """DescribeProducers (61), version 0: the producers a partition remembers (KIP-664).
 
-Asked of the leader's log, but as in Kafka any replica answers with what it has.
+Meant for the leader's log, but as in Kafka any replica answers with its own state.
 """
 
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode, InvalidTopic, UnknownTopicOrPartition, error_of
 from barnabas.controller.topic_names import is_legal_topic_name
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import RecordContext, Request
 from barnabas.handlers.local_partitions import code_of, local_partition
 from barnabas.storage.producer_entry import ProducerEntry
 from barnabas.wire import Reply
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kio.schema.describe_producers.v0.request import DescribeProducersRequest
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: RecordContext, request: Request) -> Reply:
     body: DescribeProducersRequest = request.body
     return Reply(
         topics=[
@@ -29,7 +29,7 @@ def handle(context: Context, request: Request) -> Reply:
     )
 
 
-def _partition(context: Context, topic: str, number: int) -> Reply:
+def _partition(context: RecordContext, topic: str, number: int) -> Reply:
     try:
         if not is_legal_topic_name(topic):
             raise InvalidTopic(f"{topic!r} is not a legal topic name")

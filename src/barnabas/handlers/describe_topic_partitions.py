@@ -2,7 +2,7 @@
 
 Topics come in order of their names, all of them when none is named. The answer ends after
 `response_partition_limit` partitions, or `max.request.partition.size.limit` if that is less, and says where
-to go on. A cursor that names a topic which was not asked for, or a negative partition, is INVALID_REQUEST
+to go on. A cursor that names a topic which was not requested, or a negative partition, is INVALID_REQUEST
 for every topic.
 
 Deviation: there are no eligible leader replicas (KIP-966); both lists are empty.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import ErrorCode
 from barnabas.controller.topic_names import is_internal, is_legal_topic_name
 from barnabas.handlers.authorized_operations import ON_TOPIC
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.handlers.visible_brokers import VisibleBrokers
 from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.wire import Reply
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from kio.schema.describe_topic_partitions.v0.request import DescribeTopicPartitionsRequest
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     body: DescribeTopicPartitionsRequest = request.body
     image, cursor = context.image, body.cursor
-    asked = [str(each.name) for each in body.topics]
-    names = sorted(set(asked) or image.topics)
+    requested = [str(each.name) for each in body.topics]
+    names = sorted(set(requested) or image.topics)
     start = 0
     if cursor is not None:
-        if cursor.partition_index < 0 or (asked and cursor.topic_name not in asked):
-            return Reply(topics=[Reply(error_code=ErrorCode.invalid_request, name=name) for name in asked])
+        if cursor.partition_index < 0 or (requested and cursor.topic_name not in requested):
+            return Reply(
+                topics=[Reply(error_code=ErrorCode.invalid_request, name=name) for name in requested]
+            )
         names = [name for name in names if name >= cursor.topic_name]
         start = cursor.partition_index if names and names[0] == cursor.topic_name else 0
     left = max(1, min(body.response_partition_limit, context.config.max_request_partition_size_limit))

@@ -1,6 +1,6 @@
 """ElectLeaders (43), versions 0 to 2: the preferred leader, or an unclean election (KIPs 183, 460).
 
-With one broker there is nobody else to elect: a partition that it leads is ELECTION_NOT_NEEDED, one without
+With one broker there is no other to elect: a partition that it leads is ELECTION_NOT_NEEDED, one without
 a leader stays so, with Kafka's error. When all partitions are meant (null), those that need no election are
 left out and their topics stay.
 """
@@ -8,7 +8,7 @@ left out and their topics stay.
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.metadata.image import NO_LEADER, PartitionImage
 from barnabas.wire import Reply
 
@@ -23,7 +23,7 @@ _MESSAGES = {
 }
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     body: ElectLeadersRequest = request.body
     if body.election_type not in (_PREFERRED, _UNCLEAN):
         return _unknown_type(body)
@@ -59,7 +59,7 @@ def _unknown_type(body: "ElectLeadersRequest") -> Reply:
     )
 
 
-def _all(context: Context, election_type: int) -> list[Reply]:
+def _all(context: ClusterContext, election_type: int) -> list[Reply]:
     found = []
     for topic in context.image.topics.values():
         codes = {number: _code(election_type, each) for number, each in topic.partitions.items()}
@@ -72,7 +72,7 @@ def _all(context: Context, election_type: int) -> list[Reply]:
     return found
 
 
-def _result(context: Context, election_type: int, name: str, number: int) -> Reply:
+def _result(context: ClusterContext, election_type: int, name: str, number: int) -> Reply:
     topic = context.image.topics.get(name)
     partition = None if topic is None else topic.partitions.get(number)
     if partition is None:

@@ -1,12 +1,12 @@
 """Fetch (1), versions 4 to 18.
 
 Long poll: the answer waits until `min_bytes` are readable or `max_wait` is over. The first batch is returned
-whole even when it is larger than every limit, and the batch that holds the asked offset is returned whole:
-the client skips what it did not ask for. Record bytes are file ranges, sent by the connection with
+whole even when it is larger than every limit, and the batch that holds the requested offset is returned
+whole: the client skips the records before it. Record bytes are file ranges, sent by the connection with
 `sendfile`; small ones are read. KIPs: 74 (response limit), 98 (aborted transactions), 227 (sessions), 320
 (leader epochs), 516 (topic ids, v13), 595 (diverging epochs), 951 (leader hints, v16).
 
-A fetch with a replica id is a follower's: from anybody else it is NOT_LEADER_OR_FOLLOWER, or
+A fetch with a replica id is a follower's: from any other client it is NOT_LEADER_OR_FOLLOWER, or
 UNKNOWN_LEADER_EPOCH if it names the epoch, as in Kafka.
 
 Deviation: `rack_id` (KIP-392, fetch from the closest replica) is read and not used: there is one replica.
@@ -20,26 +20,29 @@ from barnabas.base.background_threads import threads_of
 from barnabas.base.errors import (
     ErrorCode,
     KafkaError,
+    NotLeaderOrFollower,
+    OffsetOutOfRange,
     UnknownTopicId,
     UnknownTopicOrPartition,
     error_of,
 )
 from barnabas.base.ranges import FileRange
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import RecordContext
+from barnabas.handlers.fetch_sessions import FetchPartitionKey, Resolved
 from barnabas.handlers.leader_hints import endpoints_for, hint_for
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
-from barnabas.replication.fetch_sessions import PartitionKey, Resolved
 from barnabas.replication.parked_fetch import ParkedFetch
-from barnabas.replication.partition import READ_COMMITTED, Partition, ReadResult
+from barnabas.replication.partition import Partition
+from barnabas.replication.partition_environment import READ_COMMITTED, FetchIsolation, ReadResult
 from barnabas.storage.page_cache import is_cached, read_cached, warm
 from barnabas.wire.fetch import (
     FIRST_WITH_ENDPOINTS,
     FIRST_WITH_TOPIC_IDS,
     FetchPartition,
+    FetchPartitionResult,
     FetchRequest,
-    PartitionResult,
-    TopicResult,
+    FetchTopicResult,
     encode_fetch_response,
     parse_fetch,
     size_of,
@@ -57,11 +60,11 @@ _READ_AT_ONCE = 250
 _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
-Topics = dict[tuple[str, object], TopicResult]
+Topics = dict[tuple[str, object], FetchTopicResult]
 
 
 def handle_frame(
-    context: Context, connection: Connection, header: RequestHeader, frame: memoryview, position: int
+    context: RecordContext, connection: Connection, header: RequestHeader, frame: memoryview, position: int
 ) -> Parts | Pending:
     if len(frame) > _LONG_FRAME:
         from barnabas.handlers.long_fetch import read_and_answer
@@ -71,7 +74,7 @@ def handle_frame(
 
 
 def answer(
-    context: Context, connection: Connection, header: RequestHeader, request: FetchRequest
+    context: RecordContext, connection: Connection, header: RequestHeader, request: FetchRequest
 ) -> Parts | Pending:
     resolved = context.fetch_sessions.resolve(request, header.version >= FIRST_WITH_TOPIC_IDS)
     if resolved.error is not ErrorCode.none:
@@ -94,6 +97,7 @@ class Fetch:
         "context",
         "has_error",
         "header",
+        "isolation",
         "request",
         "resolved",
         "total",
@@ -101,18 +105,19 @@ class Fetch:
 
     def __init__(
         self,
-        context: Context,
+        context: RecordContext,
         connection: Connection,
         header: RequestHeader,
         request: FetchRequest,
         resolved: Resolved,
     ) -> None:
-        self.context: Context = context
+        self.context: RecordContext = context
         self.connection: Connection = connection
         self.header: RequestHeader = header
         self.request: FetchRequest = request
         self.resolved: Resolved = resolved
         self._for_replica: bool = request.replica_id >= 0
+        self.isolation: FetchIsolation = _isolation_of(request)
         self._pending: Pending | None = None
         self.total: int = 0
         self.has_error: bool = False
@@ -129,14 +134,10 @@ class Fetch:
             request.max_wait_ms / 1000,
             asyncio.get_running_loop(),
             self._try_complete,
-            committed_only=self.is_committed_only,
+            isolation=self.isolation,
         )
         pending.on_cancel(parked.forget)
         return pending
-
-    @property
-    def is_committed_only(self) -> bool:
-        return self.request.isolation_level == READ_COMMITTED and not self._for_replica
 
     def _try_complete(self, is_final: bool) -> int:
         """Read again; answer when there is enough. Returns the bytes still missing."""
@@ -155,7 +156,7 @@ class Fetch:
 
     # --- reading ------------------------------------------------------------------------------------
 
-    def _read(self) -> list[TopicResult]:
+    def _read(self) -> list[FetchTopicResult]:
         topics: Topics = {}
         left = self.begin_reading()
         for key, wanted in self.resolved.partitions:
@@ -167,12 +168,12 @@ class Fetch:
         self.total, self.has_error = 0, False
         return min(self.request.max_bytes, self.context.config.fetch_max_bytes)
 
-    def read_into(self, topics: "Topics", key: PartitionKey, wanted: FetchPartition, left: int) -> int:
+    def read_into(self, topics: "Topics", key: FetchPartitionKey, wanted: FetchPartition, left: int) -> int:
         """Read one partition and add what was found; its size."""
         result = self._read_partition(key, wanted, left)
         topic = topics.get(key[:2])
         if topic is None:
-            topic = topics[key[:2]] = TopicResult(key.name, key.topic_id, [])
+            topic = topics[key[:2]] = FetchTopicResult(key.name, key.topic_id, [])
         topic.partitions.append(result)
         if result.records is None:
             return 0
@@ -180,7 +181,9 @@ class Fetch:
         self.total += size
         return size
 
-    def _read_partition(self, key: PartitionKey, wanted: FetchPartition, left: int) -> PartitionResult:
+    def _read_partition(
+        self, key: FetchPartitionKey, wanted: FetchPartition, left: int
+    ) -> FetchPartitionResult:
         partition = None
         try:
             partition = self._find(key)
@@ -190,20 +193,26 @@ class Fetch:
             diverging = _diverging(partition, wanted)
             if diverging is not None:
                 self.has_error = True
-                return PartitionResult(wanted.partition, 0, -1, -1, -1, None, None, None, diverging)
+                return FetchPartitionResult(wanted.partition, 0, -1, -1, -1, None, None, None, diverging)
             found = partition.read(
                 wanted.offset,
                 min(wanted.max_bytes, left),
-                isolation_level=self.request.isolation_level,
-                for_replica=self._for_replica,
+                isolation=self.isolation,
                 # One batch at least in the whole answer, or a large batch would block its readers forever.
                 min_one_batch=self.total == 0,
             )
+            if self._for_replica:  # after the read: a fetch that failed says nothing about the follower
+                request = self.request
+                partition.on_follower_fetch(
+                    request.replica_id, wanted.offset, wanted.log_start_offset, request.replica_epoch
+                )
             return self._result_of(partition, wanted, found)
         except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
             return self._failure(wanted.partition, partition, error)
 
-    def _result_of(self, partition: Partition, wanted: FetchPartition, found: ReadResult) -> PartitionResult:
+    def _result_of(
+        self, partition: Partition, wanted: FetchPartition, found: ReadResult
+    ) -> FetchPartitionResult:
         records: FileRange | bytearray | None = None
         aborted = None
         # A slice of no bytes: there was no room left for its first batch.
@@ -214,7 +223,7 @@ class Fetch:
                 records = read_cached(records) or records
         if self.request.isolation_level == READ_COMMITTED:
             aborted = [] if readable is None else partition.aborted_in(readable)
-        return PartitionResult(
+        return FetchPartitionResult(
             wanted.partition,
             0,
             found.high_watermark,
@@ -224,7 +233,7 @@ class Fetch:
             records,
         )
 
-    def _find(self, key: PartitionKey) -> Partition:
+    def _find(self, key: FetchPartitionKey) -> Partition:
         partitions = self.context.partitions
         if self.header.version >= FIRST_WITH_TOPIC_IDS:
             hosted = partitions.topic_by_id(key.topic_id)
@@ -234,23 +243,24 @@ class Fetch:
             hosted = partitions.topic(key.name)
         found = None if hosted is None else hosted.partitions.get(key.partition)
         if found is None:
-            raise UnknownTopicOrPartition
+            known = None if hosted is None else self.context.image.partition(hosted.name, key.partition)
+            raise UnknownTopicOrPartition if known is None else NotLeaderOrFollower
         return found
 
-    def _failure(self, number: int, partition: Partition | None, error: Exception) -> PartitionResult:
+    def _failure(self, number: int, partition: Partition | None, error: Exception) -> FetchPartitionResult:
         self.has_error = True
         code, _ = error_of(error)
         if not isinstance(error, KafkaError):
             logger.error("Read of partition %s failed", number, exc_info=error)
         leader = hint_for(partition) if partition is not None and code in _ERRORS_WITH_A_HINT else None
-        return PartitionResult(number, code, leader=leader)
+        return FetchPartitionResult(number, code, leader=leader)
 
     def known_partitions(self) -> list[Partition]:
         return [self._find(key) for key, _ in self.resolved.partitions]
 
     # --- answering ----------------------------------------------------------------------------------
 
-    def answer(self, results: list[TopicResult]) -> Parts | Pending:
+    def answer(self, results: list[FetchTopicResult]) -> Parts | Pending:
         """Encode; but first have bytes that are not in the page cache read by a thread."""
         session = self.resolved.session
         if session is not None:
@@ -271,7 +281,7 @@ class Fetch:
             by_directory.setdefault(Path(str(each.file.path)).parent.parent, []).append(each)
         future = asyncio.gather(
             *(
-                loop.run_in_executor(threads_of(self.context.executor, directory), warm, wanted)
+                loop.run_in_executor(threads_of(self.context.serving.executor, directory), warm, wanted)
                 for directory, wanted in by_directory.items()
             )
         )
@@ -279,13 +289,13 @@ class Fetch:
         def send(done: "asyncio.Future[list[None]]") -> None:
             if not done.cancelled() and done.exception() is not None:
                 # sendfile meets the same disk: it closes the connection with its error.
-                logger.error("Cannot read what a fetch asked for: %s", done.exception())
+                logger.error("Cannot read the records of a Fetch request from disk: %s", done.exception())
             later.complete(self._encode(results))
 
         future.add_done_callback(send)
         return later
 
-    def _encode(self, results: list[TopicResult]) -> Parts:
+    def _encode(self, results: list[FetchTopicResult]) -> Parts:
         version, session = self.header.version, self.resolved.session
         endpoints: tuple[NodeEndpoint, ...] = ()
         if self.has_error and version >= FIRST_WITH_ENDPOINTS:
@@ -300,13 +310,23 @@ class Fetch:
         )
 
 
+def _isolation_of(request: FetchRequest) -> FetchIsolation:
+    if request.replica_id >= 0:
+        return FetchIsolation.LOG_END
+    is_committed = request.isolation_level == READ_COMMITTED
+    return FetchIsolation.COMMITTED if is_committed else FetchIsolation.HIGH_WATERMARK
+
+
 def _diverging(partition: Partition, wanted: FetchPartition) -> tuple[int, int] | None:
-    """Where the reader's log leaves ours (KIP-595); None when it does not, or does not ask."""
+    """Returns where the reader's log diverges (KIP-595). Returns None if it does not or sends no epoch."""
     if wanted.last_fetched_epoch < 0:
         return None
     found = partition.log.end_offset_for_epoch(wanted.last_fetched_epoch)
     if found is None:
-        return None
+        # As in Kafka. "No divergence" would let a follower keep records that this log never had.
+        raise OffsetOutOfRange(
+            f"{partition.topic_partition} does not know the last fetched epoch {wanted.last_fetched_epoch}"
+        )
     epoch, end_offset = found
     if epoch < wanted.last_fetched_epoch or end_offset < wanted.offset:
         return epoch, end_offset

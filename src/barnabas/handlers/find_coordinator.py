@@ -1,8 +1,8 @@
 """FindCoordinator (10), versions 0 to 6: which broker coordinates a group or a transactional id.
 
 Type 0 is a group, type 1 a transactional id; version 4 takes several keys (KIP-699). The topic that keeps the
-state (`__consumer_offsets`, `__transaction_state`) is created when first asked for, and the answer waits for
-it, where Kafka answers COORDINATOR_NOT_AVAILABLE and has the client ask again. Share groups (type 2) are not
+state (`__consumer_offsets`, `__transaction_state`) is created by the first request, and the response waits
+for it. Kafka responds with COORDINATOR_NOT_AVAILABLE and lets the client retry. Share groups (type 2) are not
 served: INVALID_REQUEST.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import CoordinatorNotAvailable, ErrorCode, KafkaError
 from barnabas.handlers import coordinators
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import CoordinatorContext, Request
 from barnabas.metadata.image import BrokerImage
 from barnabas.wire import Reply
 
@@ -23,14 +23,14 @@ _NO_ERROR_MESSAGE = "NONE"
 """What Kafka's single answers say when all is well."""
 
 
-def handle(context: Context, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
+def handle(context: CoordinatorContext, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
     body: FindCoordinatorRequest = request.body
     if all(_is_known(context, body.key_type, key) for key in body.coordinator_keys):
         return _reply(request, [_found(context, request, key) for key in body.coordinator_keys])
     return _create_and_answer(context, request)
 
 
-async def _create_and_answer(context: Context, request: Request) -> Reply:
+async def _create_and_answer(context: CoordinatorContext, request: Request) -> Reply:
     body: FindCoordinatorRequest = request.body
     found: list[Reply] = []
     for key in body.coordinator_keys:
@@ -42,14 +42,14 @@ async def _create_and_answer(context: Context, request: Request) -> Reply:
     return _reply(request, found)
 
 
-def _is_known(context: Context, key_type: int, key: str) -> bool:
+def _is_known(context: CoordinatorContext, key_type: int, key: str) -> bool:
     try:
         return coordinators.find(context, key_type, key) is not None
     except KafkaError:
         return True
 
 
-def _found(context: Context, request: Request, key: str) -> Reply:
+def _found(context: CoordinatorContext, request: Request, key: str) -> Reply:
     try:
         broker = coordinators.find(context, request.body.key_type, key)
         if broker is None:

@@ -1,39 +1,13 @@
-"""A producer id that nobody has had: at once from the broker's block, or when the next block is there."""
-
-import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+"""New producer ids: at once from the broker's block, or when the next block is allocated."""
 
 from barnabas.base.deferred import Deferred
-from barnabas.base.errors import ErrorCode, error_of
-from barnabas.handlers.context import Context
-from barnabas.wire import Reply
-
-Answer = Reply | Deferred[Reply]
+from barnabas.base.deferred_tasks import started
+from barnabas.handlers.context import TransactionContext
 
 
-def with_fresh_id(
-    context: Context, use: Callable[[int], Answer], refuse: Callable[[ErrorCode], Reply]
-) -> Answer | Coroutine[Any, Any, Reply]:
-    """What `use` makes of an unused id; `refuse` if there is none to be had."""
+def fresh_producer_id(context: TransactionContext) -> Deferred[int]:
+    """Done at once unless the metadata store has to allocate the next block. Fails if it cannot."""
     producer_id = context.producer_ids.next_if_ready()
-    return _from_next_block(context, use, refuse) if producer_id is None else use(producer_id)
-
-
-async def _from_next_block(
-    context: Context, use: Callable[[int], Answer], refuse: Callable[[ErrorCode], Reply]
-) -> Reply:
-    try:
-        producer_id = await context.store.run(context.producer_ids.next_producer_id)
-    except Exception as error:  # noqa: BLE001  whatever the store says, the client is told
-        return refuse(error_of(error)[0])
-    answer = use(producer_id)
-    return answer if isinstance(answer, Reply) else await _told(answer)
-
-
-async def _told(answer: Deferred[Reply]) -> Reply:
-    if not answer.is_done:
-        done = asyncio.get_running_loop().create_future()
-        answer.when_done(lambda _: done.set_result(None))
-        await done
-    return answer.result()
+    if producer_id is not None:
+        return Deferred.of(producer_id)
+    return started(context.store.run(context.producer_ids.next_producer_id))

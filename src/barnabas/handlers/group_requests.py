@@ -1,17 +1,17 @@
-"""What the handlers of group requests share: who asks, and how an error becomes an answer."""
+"""What the handlers of group requests share: the request's context, and the response to an error."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import InvalidGroupId, KafkaError
-from barnabas.coordinator.environment import RequestContext
-from barnabas.coordinator.outcome import Outcome
-from barnabas.handlers.context import Context, Request
+from barnabas.group.environment import RequestContext
+from barnabas.handlers.context import GroupContext, Request
+from barnabas.runtime.outcome import Outcome
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.shard import GroupShard
+    from barnabas.group.shard import GroupShard
 
 
 def context_of(request: Request) -> RequestContext:
@@ -19,9 +19,9 @@ def context_of(request: Request) -> RequestContext:
 
 
 def write(
-    context: Context, group_id: str, operation: Callable[["GroupShard"], Outcome[Reply]]
+    context: GroupContext, group_id: str, operation: Callable[["GroupShard"], Outcome[Reply]]
 ) -> Deferred[Reply]:
-    """Ask the group's shard; a group without a name has none, whoever coordinates."""
+    """Run the operation in the group's shard. An empty group id is INVALID_GROUP_ID on every broker."""
     if group_id:
         return context.groups.write(group_id, operation)
     refused: Deferred[Reply] = Deferred()
@@ -34,5 +34,5 @@ def same(reply: Reply) -> Reply:
 
 
 def error_reply(error: KafkaError) -> Reply:
-    """For answers that have nothing but a code."""
+    """For responses that have only an error code."""
     return Reply(error_code=error.code)

@@ -1,6 +1,6 @@
 """Heartbeat (12), versions 0 to 4: a member of a classic group is alive, and learns of rebalances.
 
-REBALANCE_IN_PROGRESS asks the member to join again. While the coordinator loads the answer is NONE, as in
+REBALANCE_IN_PROGRESS makes the member join again. While the coordinator loads the answer is NONE, as in
 Kafka: a member need not do anything about it.
 """
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import CoordinatorLoadInProgress, ErrorCode, KafkaError
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import GroupContext, Request
 from barnabas.handlers.group_requests import context_of, same, write
 from barnabas.wire import Reply
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kio.schema.heartbeat.v4.request import HeartbeatRequest
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+def handle(context: GroupContext, request: Request) -> Deferred[Reply]:
     body: HeartbeatRequest = request.body
     caller = context_of(request)
     return write(context, body.group_id, lambda shard: shard.heartbeat(caller, body)).map(same, _refused)

@@ -17,14 +17,14 @@ from barnabas.controller.config_changes import check_form
 from barnabas.controller.requests import ConfigAlteration, ConfigOperation, ConfigResult, ResourceType
 from barnabas.handlers import broker_loggers
 from barnabas.handlers.config_resources import altered, check_is_this_broker
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ConfigContext, Request
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.incremental_alter_configs.v1.request import IncrementalAlterConfigsRequest
 
 
-async def handle(context: Context, request: Request) -> Reply:
+async def handle(context: ConfigContext, request: Request) -> Reply:
     body: IncrementalAlterConfigsRequest = request.body
     alterations = [
         ConfigAlteration(
@@ -53,7 +53,7 @@ async def handle(context: Context, request: Request) -> Reply:
 
 
 def _alter_loggers(
-    context: Context, alteration: ConfigAlteration, is_repeated: bool, validate_only: bool
+    context: ConfigContext, alteration: ConfigAlteration, is_repeated: bool, validate_only: bool
 ) -> ConfigResult:
     kind, name = alteration.resource_type, alteration.resource_name
     try:

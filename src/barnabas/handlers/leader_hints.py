@@ -1,8 +1,8 @@
-"""KIP-951: a client that asked the wrong broker is told the right one, with its address."""
+"""KIP-951: a response from a broker that is not the leader names the leader and its address."""
 
 from collections.abc import Iterable
 
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import ClusterContext
 from barnabas.network.connection import Peer
 from barnabas.replication.partition import Partition
 from barnabas.wire.primitives import LeaderHint, NodeEndpoint
@@ -12,7 +12,9 @@ def hint_for(partition: Partition) -> LeaderHint:
     return LeaderHint(partition.leader_id, partition.leader_epoch)
 
 
-def endpoints_for(context: Context, hints: Iterable[LeaderHint], peer: Peer) -> tuple[NodeEndpoint, ...]:
+def endpoints_for(
+    context: ClusterContext, hints: Iterable[LeaderHint], peer: Peer
+) -> tuple[NodeEndpoint, ...]:
     """Addresses of the named leaders on the listener the client came through."""
     found: dict[int, NodeEndpoint] = {}
     for hint in hints:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import GroupContext, Request
 from barnabas.handlers.group_requests import context_of, error_reply, write
 from barnabas.wire import Reply
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FIRST_BATCHED = 3
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+def handle(context: GroupContext, request: Request) -> Deferred[Reply]:
     body: LeaveGroupRequest = request.body
     caller = context_of(request)
     answer = write(context, body.group_id, lambda shard: shard.leave_group(caller, body))

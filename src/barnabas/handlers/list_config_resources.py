@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ConfigContext, Request
 from barnabas.handlers.visible_brokers import VisibleBrokers
 from barnabas.wire import Reply
 
@@ -28,7 +28,7 @@ class _Type(IntEnum):
     TOPIC = 2
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ConfigContext, request: Request) -> Reply:
     body: ListConfigResourcesRequest = request.body
     known = frozenset(_Type) if request.version > 0 else frozenset({_Type.CLIENT_METRICS})
     wanted = frozenset(body.resource_types) or known
@@ -43,7 +43,7 @@ def handle(context: Context, request: Request) -> Reply:
     return Reply(error_code=ErrorCode.none, config_resources=found)
 
 
-def _names(context: Context, request: Request, kind: _Type) -> Iterable[str]:
+def _names(context: ConfigContext, request: Request, kind: _Type) -> Iterable[str]:
     image = context.image
     match kind:
         case _Type.TOPIC:

@@ -1,7 +1,7 @@
-"""ListGroups (16), versions 0 to 5: the groups that this broker coordinates, by state and type if asked.
+"""ListGroups (16), versions 0 to 5: the groups that this broker coordinates, filtered by state and type.
 
 Version 4 filters by state (KIP-518), 5 by type (KIP-848). Filters do not mind upper and lower case; a state
-or type nobody knows matches nothing. While a part of the groups is being loaded the answer is
+or type that is unknown matches nothing. While a part of the groups is being loaded the answer is
 COORDINATOR_LOAD_IN_PROGRESS rather than a list that lacks some.
 """
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import GroupContext, Request
 from barnabas.handlers.group_requests import error_reply
 from barnabas.wire import Reply
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kio.schema.list_groups.v5.request import ListGroupsRequest
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+def handle(context: GroupContext, request: Request) -> Deferred[Reply]:
     body: ListGroupsRequest = request.body
     states, types = frozenset(body.states_filter), frozenset(body.types_filter)
     found = context.groups.read_all(lambda shard: shard.list_groups(states, types))

@@ -5,13 +5,13 @@ read_committed, the log end for replicas), and by KIPs 734, 405, 1005 and 1023 t
 v7), earliest local (-4, v8), latest tiered (-5, v9) and earliest pending upload (-6, v11). Nothing is
 tiered here: earliest local is earliest, the last two are -1. A time is answered exactly, with the first
 record at or after it; one that consumers cannot see yet is answered as if it were not there. KIP-320:
-leader epochs are checked and told.
+leader epochs are checked and returned.
 
 A search for a time or for the largest timestamp is done in steps, and unpacks large batches in threads
 (`handlers.unpacking`): records have to be looked at.
 
-A special timestamp that is newer than the version asked with is UNSUPPORTED_VERSION, a partition asked for
-twice INVALID_REQUEST.
+A special timestamp that is newer than the version of the request is UNSUPPORTED_VERSION, a partition that
+is requested twice INVALID_REQUEST.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import ErrorCode
 from barnabas.base.steps import Steps, at_once
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import RecordContext, Request
 from barnabas.handlers.local_partitions import code_of, local_partition
-from barnabas.replication.partition import READ_COMMITTED
+from barnabas.replication.partition_environment import READ_COMMITTED
 from barnabas.storage.log import Log
 from barnabas.wire import Reply
 
@@ -49,19 +49,19 @@ _CONSUMER, _DEBUGGING_CONSUMER = -1, -2
 _NOTHING = (-1, -1, -1)
 
 
-def handle(context: Context, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
+def handle(context: RecordContext, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
     body: ListOffsetsRequest = request.body
     if any(_is_search(each.timestamp) for topic in body.topics for each in topic.partitions):
         return _in_steps(context, request)
     return at_once(_steps(context, request))
 
 
-async def _in_steps(context: Context, request: Request) -> Reply:
-    context.slices.begin()
-    return await context.unpacking.run(_steps(context, request), context.slices)
+async def _in_steps(context: RecordContext, request: Request) -> Reply:
+    context.serving.slices.begin()
+    return await context.unpacking.run(_steps(context, request), context.serving.slices)
 
 
-def _steps(context: Context, request: Request) -> Steps[Reply]:
+def _steps(context: RecordContext, request: Request) -> Steps[Reply]:
     body: ListOffsetsRequest = request.body
     times = Counter((topic.name, each.partition_index) for topic in body.topics for each in topic.partitions)
     topics = []
@@ -87,7 +87,7 @@ def _duplicate(wanted: "ListOffsetsPartition") -> Reply:
 
 
 def _partition(
-    context: Context, request: Request, topic: str, wanted: "ListOffsetsPartition"
+    context: RecordContext, request: Request, topic: str, wanted: "ListOffsetsPartition"
 ) -> Steps[Reply]:
     number, timestamp = wanted.partition_index, wanted.timestamp
     if timestamp < 0 and request.version < _FIRST_VERSION_OF.get(timestamp, request.version + 1):
@@ -114,7 +114,7 @@ def _partition(
 
 
 def _visible_end(log: Log, request: Request) -> int:
-    """The first offset that the one who asks cannot read."""
+    """The first offset that the client cannot read."""
     if request.body.replica_id != _CONSUMER:
         return log.log_end_offset
     return log.last_stable_offset if request.body.isolation_level == READ_COMMITTED else log.high_watermark

@@ -5,9 +5,9 @@ exist are left out as in Kafka.
 """
 
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.wire import Reply
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     return Reply(error_code=ErrorCode.none, topics=[])

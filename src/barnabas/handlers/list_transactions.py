@@ -1,27 +1,27 @@
 """ListTransactions (66), versions 0 to 2: the transactional ids that this broker coordinates (KIP-664).
 
 Filters by state, by producer id, by duration (version 1, KIP-994) and by a pattern that the whole id must
-match (version 2, KIP-1152; INVALID_REGULAR_EXPRESSION if it is none). States that do not exist are told.
+match (version 2, KIP-1152; INVALID_REGULAR_EXPRESSION if it is none). The response lists unknown states.
 While a partition is loading the answer is COORDINATOR_LOAD_IN_PROGRESS, never a part of the list.
 """
 
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from barnabas.base.deferred_tasks import awaited
 from barnabas.base.errors import ErrorCode, KafkaError
-from barnabas.handlers.context import Context, Request
-from barnabas.handlers.long_request import when_done
+from barnabas.handlers.context import Request, TransactionContext
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.list_transactions.v2.request import ListTransactionsRequest
 
-    from barnabas.coordinator.transactions.transaction import Transaction
+    from barnabas.transaction.transaction import Transaction
 
 
-async def handle(context: Context, request: Request) -> Reply:
-    from barnabas.coordinator.transactions.listing import compiled_pattern, listed
-    from barnabas.coordinator.transactions.requests import TransactionFilter
+async def handle(context: TransactionContext, request: Request) -> Reply:
+    from barnabas.transaction.listing import compiled_pattern, listed
+    from barnabas.transaction.requests import TransactionFilter
 
     body: ListTransactionsRequest = request.body
     pattern = body.transactional_id_pattern or ""
@@ -29,7 +29,7 @@ async def handle(context: Context, request: Request) -> Reply:
     try:
         regex = compiled_pattern(pattern) if pattern else None
         _, unknown = listed((), wanted, 0)  # unknown filters, even if nothing is coordinated here
-        shards = await when_done(context.transactions.read_all(lambda shard: shard.list(wanted)))
+        shards = await awaited(context.transactions.read_all(lambda shard: shard.list(wanted)))
     except KafkaError as error:
         return Reply(error_code=error.code)
     shown: list[Reply] = []

@@ -6,13 +6,13 @@ A partition that fails is an error in the answer; the others of the request are 
 import logging
 
 from barnabas.base.errors import ErrorCode, KafkaError, NotLeaderOrFollower, UnknownTopicOrPartition, error_of
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import RecordContext
 from barnabas.replication.partition import Partition
 
 logger = logging.getLogger("requests")
 
 
-def local_partition(context: Context, topic: str, number: int) -> Partition:
+def local_partition(context: RecordContext, topic: str, number: int) -> Partition:
     """The partition on this broker; NotLeaderOrFollower if it is on others only."""
     try:
         return context.partitions.get(topic, number)
@@ -23,7 +23,7 @@ def local_partition(context: Context, topic: str, number: int) -> Partition:
 
 
 def code_of(error: Exception, topic: str, number: int) -> ErrorCode:
-    """The code for the answer; what nobody foresaw is logged."""
+    """Returns the error code for the response. Logs unexpected errors."""
     if not isinstance(error, KafkaError):
-        logger.error("A request for %s-%d failed", topic, number, exc_info=error)
+        logger.error("Unexpected error in a request for %s-%d", topic, number, exc_info=error)
     return error_of(error)[0]

@@ -13,13 +13,20 @@ from typing import Any
 from kio.index import load_request_schema
 
 from barnabas.base.errors import InvalidRequest
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import RecordContext
 from barnabas.handlers.fetch import Fetch, Topics, answer
 from barnabas.handlers.long_request import driven
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.wire.array_split import ArraySplit
-from barnabas.wire.fetch import API_KEY, FetchRequest, FetchTopic, TopicResult, encoded_ahead, parse_fetch
+from barnabas.wire.fetch import (
+    API_KEY,
+    FetchRequest,
+    FetchTopic,
+    FetchTopicResult,
+    encoded_ahead,
+    parse_fetch,
+)
 from barnabas.wire.header import RequestHeader
 
 logger = logging.getLogger("requests")
@@ -36,7 +43,7 @@ def _split(version: int) -> ArraySplit:
 
 
 def read_and_answer(
-    context: Context, connection: Connection, header: RequestHeader, frame: memoryview, position: int
+    context: RecordContext, connection: Connection, header: RequestHeader, frame: memoryview, position: int
 ) -> Pending:
     """A request too long to be parsed at once."""
     copy = memoryview(bytes(frame))
@@ -53,8 +60,8 @@ def answer_in_slices(fetch: Fetch) -> Pending:
     return _started(fetch.context, fetch.connection, _LongFetch(fetch).parts())
 
 
-async def _parsed(context: Context, version: int, frame: memoryview, position: int) -> FetchRequest:
-    found = await driven(_split(version).bodies(frame, position), context.slices)
+async def _parsed(context: RecordContext, version: int, frame: memoryview, position: int) -> FetchRequest:
+    found = await driven(_split(version).bodies(frame, position), context.serving.slices)
     if found is None:
         return parse_fetch(version, frame, position)
     whole: FetchRequest | None = None
@@ -66,7 +73,7 @@ async def _parsed(context: Context, version: int, frame: memoryview, position: i
             if known is not topic:
                 known.partitions.extend(topic.partitions)
         whole = whole or part
-        await context.slices.pause()
+        await context.serving.slices.pause()
     assert whole is not None
     return whole._replace(topics=list(topics.values()))
 
@@ -81,7 +88,7 @@ class _LongFetch:
         self._changed: asyncio.Event = asyncio.Event()
 
     def on_readable(self, added: int) -> None:
-        """`added` bytes more; 0: only reading tells."""
+        """`added` bytes more; 0: only known after reading."""
         self._added += added or self._fetch.request.min_bytes
         self._changed.set()
 
@@ -90,7 +97,7 @@ class _LongFetch:
         self._changed.set()
 
     async def parts(self) -> Parts:
-        fetch, slices = self._fetch, self._fetch.context.slices
+        fetch, slices = self._fetch, self._fetch.context.serving.slices
         loop = asyncio.get_running_loop()
         deadline = loop.time() + fetch.request.max_wait_ms / 1000
         watched = []
@@ -99,7 +106,7 @@ class _LongFetch:
             is_enough = fetch.total >= fetch.request.min_bytes
             if not is_enough and not fetch.has_error and fetch.request.max_wait_ms > 0:
                 for partition in fetch.known_partitions():
-                    partition.watch(self, committed_only=fetch.is_committed_only)
+                    partition.watch(self, fetch.isolation)
                     watched.append(partition)
                     await slices.pause()
                 results = await self._until_enough(deadline)
@@ -108,7 +115,7 @@ class _LongFetch:
                 partition.unwatch(self)
         return await completed(fetch.answer(results))
 
-    async def _until_enough(self, deadline: float) -> list[TopicResult]:
+    async def _until_enough(self, deadline: float) -> list[FetchTopicResult]:
         fetch = self._fetch
         loop = asyncio.get_running_loop()
         while True:
@@ -126,7 +133,7 @@ class _LongFetch:
                 except TimeoutError:
                     break
 
-    async def _read(self) -> list[TopicResult]:
+    async def _read(self) -> list[FetchTopicResult]:
         fetch = self._fetch
         topics: Topics = {}
         left = fetch.begin_reading()
@@ -134,7 +141,7 @@ class _LongFetch:
             left -= fetch.read_into(topics, key, wanted, left)
             partitions = topics[key[:2]].partitions
             partitions[-1] = encoded_ahead(fetch.header.version, partitions[-1])
-            await fetch.context.slices.pause()
+            await fetch.context.serving.slices.pause()
         return list(topics.values())
 
 
@@ -153,16 +160,20 @@ async def completed(given: Parts | Pending) -> Parts:
     return given.parts
 
 
-def _started(context: Context, connection: Connection, work: Coroutine[Any, Any, Parts]) -> Pending:
+def _started(context: RecordContext, connection: Connection, work: Coroutine[Any, Any, Parts]) -> Pending:
     pending = Pending()
 
     async def run() -> None:
         try:
-            pending.complete(await context.holds.measured("Fetch", work, lambda: f"peer {connection!r}"))
+            pending.complete(
+                await context.serving.holds.measured("Fetch", work, lambda: f"peer {connection!r}")
+            )
         except InvalidRequest as error:
             connection.close(error.message, is_fault=True)
         except Exception:
-            logger.exception("A request of %r failed in a way nobody foresaw", connection)
+            logger.exception(
+                "Unexpected error in a Fetch request of %r: the connection is closed", connection
+            )
             connection.close("internal error", is_fault=True)
 
     task = asyncio.get_running_loop().create_task(run())

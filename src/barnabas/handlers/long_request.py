@@ -1,10 +1,10 @@
 """Requests that name very many things, and answers that list very many: made in slices of a few milliseconds.
 
-Reading, handling and encoding cost some microseconds for each thing named, on the event loop that everybody
-shares. A request over a few kilobytes is therefore cut into parts (`wire.array_split`). Where each element
-is answered by itself, every part goes through the API's handler as a request of its own, and what is kept of
-its answer is bytes (`wire.reply_collector`). A request that must be seen as a whole (a topic may be named
-once only) is read in parts and handled at once. Between two parts other connections have their turn.
+Reading, handling and encoding cost some microseconds for each thing named, on the event loop that all
+connections share. A request over a few kilobytes is therefore cut into parts (`wire.array_split`). Where each
+element is answered by itself, every part goes through the API's handler as a request of its own, and what is
+kept of its answer is bytes (`wire.reply_collector`). A request that must be seen as a whole (a topic may be
+named once only) is read in parts and handled at once. Between two parts other connections have their turn.
 
 An answer with a long array is encoded in slices too, however short the request was.
 """
@@ -12,11 +12,12 @@ An answer with a long array is encoded in slices too, however short the request 
 import asyncio
 import dataclasses
 import itertools
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas.base.deferred import Deferred
-from barnabas.handlers.context import Context, Request
+from barnabas.base.deferred_tasks import awaited
+from barnabas.handlers.context import Request, Serving
 from barnabas.handlers.long_request_table import TABLE, Cut, cut_of
 from barnabas.network.responses import Parts
 from barnabas.network.slices import Slices
@@ -30,6 +31,8 @@ _prepared: set[tuple[int, int]] = set()
 """APIs and versions whose schemas are loaded."""
 
 T = TypeVar("T")
+Handle = Callable[[Request], Any]
+"""A handler with its context."""
 
 
 class Frame(NamedTuple):
@@ -48,22 +51,22 @@ def is_long(api_key: int, size: int) -> bool:
     return entry is not None and size > entry.frame_bytes
 
 
-async def answer_long(context: Context, request: Request, frame: Frame, handler: Any) -> Parts:
+async def answer_long(serving: Serving, request: Request, frame: Frame, handle: Handle) -> Parts:
     """The encoded response; `request` has no body yet."""
-    await _prepare(context, request)
+    await _prepare(serving, request)
     cut = cut_of(request.api_key, request.version)
     if cut is None:  # this version has one thing only where newer ones have an array
         (only,) = _requests(request, frame, [bytes(frame.data[frame.position :])], 0)
-        return await encode_in_slices(context, only, await settled(handler(context, only)))
-    found = await driven(cut.split.bodies(frame.data, frame.position), context.slices)
+        return await encode_in_slices(serving, only, await settled(handle(only)))
+    found = await driven(cut.split.bodies(frame.data, frame.position), serving.slices)
     bodies = [bytes(frame.data[frame.position :])] if found is None else found.bodies
     total = 0 if found is None else found.total
     requests = _requests(request, frame, bodies, total)
     if cut.answer and total:
-        return await _answer_parts(context, request, requests, cut, handler)
-    whole = await _joined(requests, cut.name, context.slices)
-    reply = await settled(handler(context, whole))
-    return await encode_in_slices(context, whole, reply)
+        return await _answer_parts(serving, request, requests, cut, handle)
+    whole = await _joined(requests, cut.name, serving.slices)
+    reply = await settled(handle(whole))
+    return await encode_in_slices(serving, whole, reply)
 
 
 def _requests(request: Request, frame: Frame, bodies: list[bytes], total: int) -> Iterator[Request]:
@@ -75,19 +78,19 @@ def _requests(request: Request, frame: Frame, bodies: list[bytes], total: int) -
 
 
 async def _answer_parts(
-    context: Context, request: Request, parts: Iterator[Request], cut: Cut, handler: Any
+    serving: Serving, request: Request, parts: Iterator[Request], cut: Cut, handle: Handle
 ) -> Parts:
     as_reply = TABLE[request.api_key].as_reply
     collector = ReplyCollector(request.api_key, request.version, cut.answer)
     rest = Reply()
     for part in parts:
-        reply = await settled(handler(context, part))
+        reply = await settled(handle(part))
         fields = dict(vars(reply))
         for each in fields.pop(cut.answer[0], ()):
             collector.add(each if as_reply is None else as_reply(each))
         if not vars(rest).get("error_code"):
             rest = Reply(**fields)
-        await context.slices.pause()
+        await serving.slices.pause()
     return [*collector.encode(request.correlation_id, rest)]
 
 
@@ -128,24 +131,24 @@ def long_array_of(request: Request, reply: Reply) -> str | None:
     return None
 
 
-async def encode_in_slices(context: Context, request: Request, reply: Reply) -> Parts:
+async def encode_in_slices(serving: Serving, request: Request, reply: Reply) -> Parts:
     """Header and body of the response."""
     name = long_array_of(request, reply)
     if name is None:
         return [encode_response(request.api_key, request.version, request.correlation_id, reply)]
-    await _prepare(context, request)
+    await _prepare(serving, request)
     collector = ReplyCollector(request.api_key, request.version, (name,))
     for element in vars(reply).pop(name):
         collector.add(element)
-        await context.slices.pause()
+        await serving.slices.pause()
     return [*collector.encode(request.correlation_id, reply)]
 
 
-async def _prepare(context: Context, request: Request) -> None:
+async def _prepare(serving: Serving, request: Request) -> None:
     """Load schemas that are not loaded yet in a thread: all versions of a response may take 100 ms."""
     key = (request.api_key, request.version)
     if key not in _prepared:
-        await asyncio.get_running_loop().run_in_executor(context.executor, _load, *key)
+        await asyncio.get_running_loop().run_in_executor(serving.executor, _load, *key)
         _prepared.add(key)
 
 
@@ -162,16 +165,7 @@ async def settled(answer: Any) -> Reply:
     if not isinstance(answer, Deferred):
         reply: Reply = await answer
         return reply
-    return await when_done(answer)
-
-
-async def when_done(answer: Deferred[T]) -> T:
-    """The value, once it is there; raises the error it failed with."""
-    if not answer.is_done:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        answer.when_done(lambda _: None if done.done() else done.set_result(None))
-        await done
-    return answer.result()
+    return await awaited(answer)
 
 
 async def driven(steps: Generator[None, None, T], slices: Slices) -> T:

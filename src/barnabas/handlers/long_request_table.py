@@ -12,7 +12,7 @@ from kio.index import load_request_schema
 
 from barnabas.wire import Reply
 from barnabas.wire.array_split import ArraySplit
-from barnabas.wire.offset_commit import TopicResult
+from barnabas.wire.offset_commit import CommitTopicResult
 
 _FRAME_BYTES = 4096
 _MOST = 200
@@ -31,7 +31,7 @@ class LongRequests(NamedTuple):
     """Turns an element of the answer into a `Reply`, where it is something else."""
 
 
-def _committed(topic: TopicResult) -> Reply:
+def _committed(topic: CommitTopicResult) -> Reply:
     partitions = [Reply(partition_index=index, error_code=code) for index, code in topic.partitions]
     return Reply(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 

@@ -1,4 +1,4 @@
-"""Metadata (3), versions 0 to 13: brokers, controller, topics and who leads their partitions.
+"""Metadata (3), versions 0 to 13: brokers, controller, topics and the leaders of their partitions.
 
 Topics: all of them (null, or an empty list in version 0), by name, or by id (KIP-516, version 12 on; as in
 Kafka one id makes the whole request one by ids). Addresses are those of the listener the client came
@@ -7,9 +7,9 @@ Version 0 leaves out replicas that cannot be reached and says REPLICA_NOT_AVAILA
 operations.
 
 Deviations:
-- A topic that is created because it was asked for (`auto.create.topics.enable`) is there in the same
-  answer. Kafka answers UNKNOWN_TOPIC_OR_PARTITION once and lets the client ask again. So does this broker
-  where the topic was deleted less than a second before (`handlers/deleted_topics.py`).
+- A topic that the request creates (`auto.create.topics.enable`) is in its response. Kafka responds with
+  UNKNOWN_TOPIC_OR_PARTITION once and lets the client retry. So does this broker if the topic was deleted less
+  than a second before (`handlers/deleted_topics.py`).
 - The controller is the real one; Kafka in KRaft mode names any broker.
 """
 
@@ -20,9 +20,9 @@ from uuid import UUID
 from barnabas.base.errors import ErrorCode
 from barnabas.controller.topic_names import is_internal, is_legal_topic_name
 from barnabas.controller.topics import MAX_PARTITIONS_PER_REQUEST
-from barnabas.handlers.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from barnabas.handlers.authorized_operations import NOT_REQUESTED, ON_CLUSTER, ON_TOPIC
 from barnabas.handlers.auto_creation import create_missing, may_create
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import Request, TopicContext
 from barnabas.handlers.visible_brokers import VisibleBrokers
 from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.wire import Reply
@@ -36,7 +36,7 @@ _AT_ONCE = 50
 _FIRST_WITH_TOPIC_IDS = 12
 
 
-def handle(context: Context, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
+def handle(context: TopicContext, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
     body: MetadataRequest = request.body
     topics = body.topics
     if topics is None or (request.version == 0 and not topics):
@@ -57,14 +57,14 @@ def handle(context: Context, request: Request) -> Reply | Coroutine[Any, Any, Re
 
 
 async def _create_then_answer(
-    context: Context, request: Request, names: list[str], missing: list[str]
+    context: TopicContext, request: Request, names: list[str], missing: list[str]
 ) -> Reply:
     failed = await create_missing(context, missing)
     return _Answer(context, request).of_names(names, failed)
 
 
 def _refused(topics: "tuple[MetadataRequestTopic, ...]") -> Reply:
-    """Versions 10 and 11 have a place for topic ids, but nobody answered to them."""
+    """Versions 10 and 11 have a field for topic ids, but no broker supported it."""
     return Reply(
         error_code=ErrorCode.invalid_request,
         topics=[
@@ -79,12 +79,12 @@ class _Answer:
 
     __slots__ = ("_brokers", "_image", "_operations", "_request")
 
-    def __init__(self, context: Context, request: Request) -> None:
+    def __init__(self, context: TopicContext, request: Request) -> None:
         self._request: Request = request
         self._image = context.image
         self._brokers: VisibleBrokers = VisibleBrokers(self._image, request.peer.listener)
-        asked = request.body.include_topic_authorized_operations
-        self._operations: int = ON_TOPIC if asked else NOT_ASKED
+        is_requested = request.body.include_topic_authorized_operations
+        self._operations: int = ON_TOPIC if is_requested else NOT_REQUESTED
 
     def of_all(self) -> Reply:
         topics = self._image.topics.values()
@@ -100,7 +100,7 @@ class _Answer:
 
     def _reply(self, topics: Iterable[Reply]) -> Reply:
         # Versions 8 to 10 only: DescribeCluster took it over (KIP-700).
-        asked = getattr(self._request.raw, "include_cluster_authorized_operations", False)
+        is_requested = getattr(self._request.raw, "include_cluster_authorized_operations", False)
         return Reply(
             brokers=[
                 Reply(node_id=broker.id, host=address.host, port=address.port, rack=broker.rack)
@@ -109,7 +109,7 @@ class _Answer:
             cluster_id=self._image.cluster_id,
             controller_id=self._brokers.controller_id,
             topics=topics,
-            cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
+            cluster_authorized_operations=ON_CLUSTER if is_requested else NOT_REQUESTED,
         )
 
     def _by_id(self, topic_id: UUID) -> Reply:

@@ -1,15 +1,16 @@
 """Requests of Apache Kafka 4.3 whose feature this broker does not have: UNSUPPORTED_VERSION.
 
 ApiVersions does not name them, so a client that goes by it does not send them: Kafka's own clients report
-UnsupportedVersionException, as they do for a broker without the feature. Whoever sends one all the same gets
-the error in the place where that response has it: on top, or for every item of the request.
+UnsupportedVersionException, as they do for a broker without the feature. A client that sends
+one all the same gets the error in the field that the response has for it: at the top level, or for every item
+of the request.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.handlers.registry import APIS
 from barnabas.wire import Reply
 
@@ -19,7 +20,7 @@ _Error = Callable[..., Reply]
 """Makes a part of the response that carries the error; the rest of its fields as keywords."""
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     message = f"This broker does not support {APIS[request.api_key].name}"
 
     def error(**fields: object) -> Reply:
@@ -33,7 +34,7 @@ def _on_top(body: _Body, error: _Error) -> Reply:
 
 
 def _code_only(body: _Body, error: _Error) -> Reply:
-    """These responses have no place for a message."""
+    """These responses have no field for a message."""
     return Reply(error_code=error().error_code)
 
 

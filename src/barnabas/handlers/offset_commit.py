@@ -8,13 +8,13 @@ group (`assign`) commits with generation -1. Up to version 4 the client may name
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import GroupContext, Request
 from barnabas.handlers.group_requests import context_of, same
 from barnabas.wire import Reply
-from barnabas.wire.offset_commit import OffsetCommitRequest, TopicResult
+from barnabas.wire.offset_commit import CommitTopicResult, OffsetCommitRequest
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+def handle(context: GroupContext, request: Request) -> Deferred[Reply]:
     body: OffsetCommitRequest = request.body
     caller = context_of(request)
     answer = context.groups.gather(body.group_id, lambda shard: shard.commit_offsets(caller, body))
@@ -23,8 +23,8 @@ def handle(context: Context, request: Request) -> Deferred[Reply]:
     return answer.map(same, lambda error: Reply(topics=_refused(body, error.code)))
 
 
-def _refused(body: OffsetCommitRequest, code: ErrorCode) -> list[TopicResult]:
+def _refused(body: OffsetCommitRequest, code: ErrorCode) -> list[CommitTopicResult]:
     return [
-        TopicResult(name, topic_id, [(index, code) for index, *_ in partitions])
+        CommitTopicResult(name, topic_id, [(index, code) for index, *_ in partitions])
         for name, topic_id, partitions in body.topics
     ]

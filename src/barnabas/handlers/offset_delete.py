@@ -7,7 +7,7 @@ members of an unknown protocol is NON_EMPTY_GROUP as a whole.
 from typing import TYPE_CHECKING
 
 from barnabas.base.deferred import Deferred
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import GroupContext, Request
 from barnabas.handlers.group_requests import context_of, error_reply, same
 from barnabas.wire import Reply
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kio.schema.offset_delete.v0.request import OffsetDeleteRequest
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+def handle(context: GroupContext, request: Request) -> Deferred[Reply]:
     body: OffsetDeleteRequest = request.body
     caller = context_of(request)
     answer = context.groups.write(body.group_id, lambda shard: shard.delete_offsets(caller, body))

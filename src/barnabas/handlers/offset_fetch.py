@@ -1,7 +1,7 @@
 """OffsetFetch (9), versions 1 to 10: how far groups have read.
 
 Version 8 takes several groups (KIP-709), 9 member ids and epochs of consumer groups, 10 topic ids; no topics
-at all (null) asks for every partition that has an offset. What was never committed is -1 without an error.
+at all (null) requests every partition that has an offset. What was never committed is -1 without an error.
 `require_stable` (7, KIP-447): an offset that a transaction is about to change is UNSTABLE_OFFSET_COMMIT.
 Before version 2 there is no error but the partitions' own.
 """
@@ -10,8 +10,8 @@ from typing import Any
 
 from barnabas.base.deferred import Deferred, gather
 from barnabas.base.errors import ErrorCode, KafkaError
-from barnabas.coordinator.environment import RequestContext
-from barnabas.handlers.context import Context, Request
+from barnabas.group.environment import RequestContext
+from barnabas.handlers.context import GroupContext, Request
 from barnabas.handlers.group_requests import context_of, same
 from barnabas.wire import Reply
 
@@ -19,7 +19,7 @@ _FIRST_BATCHED = 8
 _FIRST_WITH_GROUP_ERROR = 2
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+def handle(context: GroupContext, request: Request) -> Deferred[Reply]:
     body: Any = request.body
     caller = context_of(request)
     require_stable: bool = getattr(body, "require_stable", False)
@@ -29,7 +29,9 @@ def handle(context: Context, request: Request) -> Deferred[Reply]:
     return found.then(lambda groups: Reply(groups=groups))
 
 
-def _fetch(context: Context, caller: RequestContext, group: Any, require_stable: bool) -> Deferred[Reply]:
+def _fetch(
+    context: GroupContext, caller: RequestContext, group: Any, require_stable: bool
+) -> Deferred[Reply]:
     def refused(error: KafkaError) -> Reply:
         return _refused(caller.version, group, error)
 

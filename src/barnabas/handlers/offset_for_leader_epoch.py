@@ -1,14 +1,14 @@
 """OffsetForLeaderEpoch (23), versions 2 to 4: where an epoch ended in the leader's log (KIPs 101, 279,
 320).
 
-Answers the largest epoch up to the asked one and its end offset, -1 for both where that is not known.
+Answers the largest epoch up to the requested one and its end offset, -1 for both if that is not known.
 Leader epochs are checked.
 """
 
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import RecordContext, Request
 from barnabas.handlers.local_partitions import code_of, local_partition
 from barnabas.wire import Reply
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: RecordContext, request: Request) -> Reply:
     body: OffsetForLeaderEpochRequest = request.body
     return Reply(
         topics=[
@@ -32,7 +32,7 @@ def handle(context: Context, request: Request) -> Reply:
     )
 
 
-def _partition(context: Context, topic: str, wanted: "OffsetForLeaderPartition") -> Reply:
+def _partition(context: RecordContext, topic: str, wanted: "OffsetForLeaderPartition") -> Reply:
     number = wanted.partition
     try:
         partition = local_partition(context, topic, number)

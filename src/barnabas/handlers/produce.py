@@ -1,16 +1,16 @@
 """Produce (0), versions 3 to 13.
 
 acks=0 is never answered (a failed one closes the connection, so that the client notices), acks=1 as soon as
-the leader's log has the batch, acks=all when every in-sync replica has it. Where the topic asks for a flush
-(`flush.messages`), the answer waits for the disk. KIPs: 98 (idempotence), 467 (record errors),
+the leader's log has the batch, acks=all when every in-sync replica has it. If the topic requires a flush
+(`flush.messages`), the response waits for the disk. KIPs: 98 (idempotence), 467 (record errors),
 516 (topic ids, v13), 951 (leader hints, v10). A topic that does not exist is created when
 `auto.create.topics.enable` says so; Apache Kafka does that from Metadata only.
 
 Internal topics are INVALID_TOPIC_EXCEPTION: what a coordinator replays after a restart is what it wrote.
-Kafka lets a client through that calls itself `__admin_client`; here nobody is.
+Kafka makes an exception for the client id `__admin_client`; this broker does not.
 
-Transactions (KIP-98, KIP-890): the first batch of one in a partition waits for its coordinator's consent
-(`handlers.transaction_verification`), which is usually there at once; until it is, later requests of the
+Transactions (KIP-98, KIP-890): the first batch of one in a partition waits until the coordinator has verified
+it (`handlers.transaction_verification`), which is usually done at once; until it is, later requests of the
 connection wait too, so that a producer's batches stay in order. Transactional records in a request without a
 transactional id are TRANSACTIONAL_ID_AUTHORIZATION_FAILED, those of two producers
 INVALID_PRODUCER_ID_MAPPING, for every partition of the request.
@@ -27,7 +27,7 @@ from typing import Any
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import KafkaError
 from barnabas.handlers.auto_creation import create_missing, may_create
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import RecordContext
 from barnabas.handlers.produce_acknowledgement import Acknowledgement, encode_answer
 from barnabas.handlers.produce_append import DEFERRED, Append, VerifiedAppend
 from barnabas.handlers.repeated_produce import Repetitions
@@ -46,8 +46,8 @@ from barnabas.wire.produce import (
     FIRST_WITH_TOPIC_IDS,
     PartitionRecords,
     ProduceRequest,
+    ProduceTopicResult,
     TopicRecords,
-    TopicResult,
     parse_produce,
 )
 
@@ -57,14 +57,14 @@ _ATTRIBUTES_LOW_BYTE = ATTRIBUTES_OFFSET + 1
 
 
 def handle_frame(
-    context: Context, connection: Connection, header: RequestHeader, frame: memoryview, position: int
+    context: RecordContext, connection: Connection, header: RequestHeader, frame: memoryview, position: int
 ) -> Parts | Pending | None:
     version = header.version
     request = parse_produce(version, frame, position)
     hosted = _find_hosted(context, version, request)
     if None in hosted and version < FIRST_WITH_TOPIC_IDS:
         missing = [topic.name for topic, found in zip(request.topics, hosted, strict=True) if found is None]
-        if any(may_create(context, name) for name in missing):
+        if any(may_create(context.topics, name) for name in missing):
             return _create_and_append(context, connection, header, request, missing)
     result = _append(context, connection, header, request, hosted)
     if result is not None and len(hosted) == 1 and len(request.topics[0].partitions) == 1:
@@ -72,14 +72,14 @@ def handle_frame(
     return result
 
 
-def _find_hosted(context: Context, version: int, request: ProduceRequest) -> list[HostedTopic | None]:
+def _find_hosted(context: RecordContext, version: int, request: ProduceRequest) -> list[HostedTopic | None]:
     if version >= FIRST_WITH_TOPIC_IDS:
         return [context.partitions.topic_by_id(topic.topic_id) for topic in request.topics]
     return [context.partitions.topic(topic.name) for topic in request.topics]
 
 
 def _append(
-    context: Context,
+    context: RecordContext,
     connection: Connection,
     header: RequestHeader,
     request: ProduceRequest,
@@ -91,7 +91,7 @@ def _append(
 
 
 def _append_all(
-    context: Context,
+    context: RecordContext,
     connection: Connection,
     header: RequestHeader,
     request: ProduceRequest,
@@ -99,7 +99,7 @@ def _append_all(
     append: Append,
 ) -> Parts | Pending | None:
     results = [
-        TopicResult(name, topic_id, [append.to_partition(found, *each) for each in partitions])
+        ProduceTopicResult(name, topic_id, [append.to_partition(found, *each) for each in partitions])
         for (name, topic_id, partitions), found in zip(request.topics, hosted, strict=True)
     ]
     if append.deferred:
@@ -108,11 +108,11 @@ def _append_all(
 
 
 def _answer(
-    context: Context,
+    context: RecordContext,
     connection: Connection,
     header: RequestHeader,
     request: ProduceRequest,
-    results: list[TopicResult],
+    results: list[ProduceTopicResult],
     append: Append,
 ) -> Parts | Pending | None:
     if request.acks == 0:
@@ -121,13 +121,15 @@ def _answer(
         return None
     if append.waiting:
         waiting, has_failed = append.waiting, append.failed is not None
-        acknowledgement = Acknowledgement(context, connection.peer, header, results, waiting, has_failed)
+        acknowledgement = Acknowledgement(
+            context, connection.peer, header, request.acks, results, waiting, has_failed
+        )
         return acknowledgement.start(request.timeout_ms)
     return [encode_answer(context, header, results, append.failed is not None, connection.peer)]
 
 
 def _remember(
-    context: Context,
+    context: RecordContext,
     connection: Connection,
     header: RequestHeader,
     request: ProduceRequest,
@@ -150,8 +152,8 @@ class _Shortcut:
 
     __slots__ = ("_connection", "_context", "repetitions")
 
-    def __init__(self, context: Context, connection: Connection) -> None:
-        self._context: Context = context
+    def __init__(self, context: RecordContext, connection: Connection) -> None:
+        self._context: RecordContext = context
         self._connection: Connection = connection
         self.repetitions: Repetitions = Repetitions(context.partitions)
 
@@ -172,19 +174,19 @@ class _Shortcut:
         try:
             info = repeated.append(records)
         except (KafkaError, UnpackingDeferred):
-            return None  # nothing was stored: the long way meets the same error and knows how to tell it
+            return None  # nothing was stored: the full path meets the same error and responds with it
         if not repeated.must_wait(info):
             return [repeated.answer(info)]
         peer, waiting = self._connection.peer, [(repeated.partition, info)]
         results = [repeated.result(info)]
         acknowledgement = Acknowledgement(
-            self._context, peer, repeated.header, results, waiting, has_failed=False
+            self._context, peer, repeated.header, repeated.acks, results, waiting, has_failed=False
         )
         return acknowledgement.start(repeated.timeout_ms)
 
 
 def _verify_and_append(
-    context: Context,
+    context: RecordContext,
     connection: Connection,
     header: RequestHeader,
     request: ProduceRequest,
@@ -203,17 +205,19 @@ def _verify_and_append(
         if connection.is_closed:
             return
         try:
-            # Looked up again: what was hosted may be gone, and its log with it.
+            # Looked up again: the partition may have been deleted, and its log with it.
             found = _find_hosted(context, header.version, kept)
-            _pass_on(_append_all(context, connection, header, kept, found, append), pending)
+            _forward(_append_all(context, connection, header, kept, found, append), pending)
         except Exception:
-            logger.exception("A Produce of %r failed in a way nobody foresaw", connection)
+            logger.exception(
+                "Unexpected error in a Produce request of %r: the connection is closed", connection
+            )
             connection.close("internal error", is_fault=True)
 
     loop = asyncio.get_running_loop()
 
     def on_verified(_: "Deferred[None]") -> None:
-        # Not at once: who gives the answer may be in the middle of something. The guards cover the gap.
+        # Not at once: the code that completes it may be in the middle of a change. The guards cover the gap.
         loop.call_soon(finish)
 
     verified.when_done(on_verified)
@@ -221,17 +225,17 @@ def _verify_and_append(
 
 
 def _unpack_and_append(
-    context: Context,
+    context: RecordContext,
     connection: Connection,
     header: RequestHeader,
     request: ProduceRequest,
-    results: list[TopicResult],
+    results: list[ProduceTopicResult],
     append: Append,
 ) -> Pending:
     """Append the batches that have to be unpacked first. Later requests of the connection wait for it."""
     pending = Pending()
     validations, append.deferred = append.deferred, []
-    places = [
+    positions = [
         (topic, index)
         for topic, result in enumerate(results)
         for index, each in enumerate(result.partitions)
@@ -239,12 +243,12 @@ def _unpack_and_append(
     ]
 
     async def unpack_then_append() -> None:
-        for (topic, index), validation in zip(places, validations, strict=True):
+        for (topic, index), validation in zip(positions, validations, strict=True):
             number = request.topics[topic].partitions[index].partition
             refusal = await _validate(context, validation)
             if connection.is_closed and request.acks:
                 return  # the client will send it again; with acks=0 it does not
-            # Looked up again: what was hosted may be gone, and its log with it.
+            # Looked up again: the partition may have been deleted, and its log with it.
             hosted = _find_hosted(context, header.version, request)[topic]
             if refusal is None:
                 result = append.to_partition(hosted, number, validation.records, validation)
@@ -253,16 +257,16 @@ def _unpack_and_append(
                 result = append.failure(number, partition, refusal)
             results[topic].partitions[index] = result
         # What was appended before the unpacking may be acknowledged by now.
-        append.waiting = [each for each in append.waiting if each[0].must_wait(each[1])]
-        _pass_on(_answer(context, connection, header, request, results, append), pending)
+        append.waiting = [each for each in append.waiting if each[0].must_wait(each[1], request.acks)]
+        _forward(_answer(context, connection, header, request, results, append), pending)
 
     _start(context, connection, unpack_then_append())
     return pending
 
 
-async def _validate(context: Context, validation: DeepValidation) -> Exception | None:
+async def _validate(context: RecordContext, validation: DeepValidation) -> Exception | None:
     try:
-        await context.unpacking.validate(validation, context.slices)
+        await context.unpacking.validate(validation, context.serving.slices)
     except KafkaError as error:
         return error.with_traceback(None)  # its frames hold the unpacked records
     except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
@@ -270,12 +274,14 @@ async def _validate(context: Context, validation: DeepValidation) -> Exception |
     return None
 
 
-def _start(context: Context, connection: Connection, work: Coroutine[Any, Any, None]) -> None:
+def _start(context: RecordContext, connection: Connection, work: Coroutine[Any, Any, None]) -> None:
     async def run() -> None:
         try:
-            await context.holds.measured("Produce", work, lambda: repr(connection))
+            await context.serving.holds.measured("Produce", work, lambda: repr(connection))
         except Exception:
-            logger.exception("Unexpected error in a Produce request of %r", connection)
+            logger.exception(
+                "Unexpected error in a Produce request of %r: the connection is closed", connection
+            )
             connection.close("internal error", is_fault=True)
 
     task = asyncio.get_running_loop().create_task(run())
@@ -284,7 +290,7 @@ def _start(context: Context, connection: Connection, work: Coroutine[Any, Any, N
 
 
 def _create_and_append(
-    context: Context,
+    context: RecordContext,
     connection: Connection,
     header: RequestHeader,
     request: ProduceRequest,
@@ -296,14 +302,17 @@ def _create_and_append(
 
     async def create_then_append() -> None:
         try:
-            await create_missing(context, missing)
+            await create_missing(context.topics, missing)
         except Exception:
-            logger.exception("Topics for a Produce of %r could not be created", connection)
+            logger.exception(
+                "Unexpected error while creating topics for a Produce of %r: the connection is closed",
+                connection,
+            )
             connection.close("internal error", is_fault=True)
         if connection.is_closed:
             return
         hosted = _find_hosted(context, header.version, kept)
-        _pass_on(_append(context, connection, header, kept, hosted), pending)
+        _forward(_append(context, connection, header, kept, hosted), pending)
 
     task = asyncio.get_running_loop().create_task(create_then_append())
     _creating.add(task)
@@ -314,8 +323,8 @@ def _create_and_append(
 _creating: set[asyncio.Task[None]] = set()
 
 
-def _pass_on(result: Parts | Pending | None, pending: Pending) -> None:
-    """Make `result` the answer of a request that had to wait before its records could be appended."""
+def _forward(result: Parts | Pending | None, pending: Pending) -> None:
+    """Complete `pending` with `result`: the request had to wait before its records could be appended."""
     if not isinstance(result, Pending):
         pending.complete(result or [])
         return

@@ -4,8 +4,9 @@ timeout.
 
 import asyncio
 
+from barnabas.base.deferred import Deferred
 from barnabas.base.errors import ErrorCode, KafkaError
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import RecordContext
 from barnabas.handlers.leader_hints import endpoints_for
 from barnabas.network.connection import Peer
 from barnabas.network.responses import Pending
@@ -14,14 +15,18 @@ from barnabas.storage.append_info import AppendInfo, LateAppend
 from barnabas.wire.header import RequestHeader
 from barnabas.wire.produce import (
     FIRST_WITH_LEADER_HINTS,
-    PartitionResult,
-    TopicResult,
+    ProducePartitionResult,
+    ProduceTopicResult,
     encode_produce_response,
 )
 
 
 def encode_answer(
-    context: Context, header: RequestHeader, results: list[TopicResult], has_failed: bool, peer: Peer
+    context: RecordContext,
+    header: RequestHeader,
+    results: list[ProduceTopicResult],
+    has_failed: bool,
+    peer: Peer,
 ) -> bytes:
     if not has_failed or header.version < FIRST_WITH_LEADER_HINTS:
         return encode_produce_response(header.version, header.correlation_id, results)
@@ -36,19 +41,21 @@ class Acknowledgement:
 
     def __init__(
         self,
-        context: Context,
+        context: RecordContext,
         peer: Peer,
         header: RequestHeader,
-        results: list[TopicResult],
+        acks: int,
+        results: list[ProduceTopicResult],
         waiting: list[tuple[Partition, AppendInfo]],
         has_failed: bool,
     ) -> None:
         # Later batches of the same connection need not wait for this one's acknowledgement.
         self._pending: Pending = Pending(holds_back=False, cancel=self._forget)
-        self._context: Context = context
+        self._context: RecordContext = context
         self._peer: Peer = peer
         self._header: RequestHeader = header
-        self._results: list[TopicResult] = results
+        self._acks: int = acks
+        self._results: list[ProduceTopicResult] = results
         self._has_failed: bool = has_failed
         self._waiting: list[tuple[Partition, AppendInfo]] = waiting
         self._left: dict[tuple[str, int], Partition] = {each.topic_partition: each for each, _ in waiting}
@@ -58,7 +65,8 @@ class Acknowledgement:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(timeout_ms / 1000, self._on_timeout)
         for partition, info in self._waiting:
-            partition.when_acknowledged(info, _Waiting(self, partition, info))
+            acknowledged = partition.when_acknowledged(info, self._acks)
+            acknowledged.when_done(_Waiting(self, partition, info))
         return self._pending
 
     def on_partition(self, partition: Partition, info: AppendInfo, error: KafkaError | None) -> None:
@@ -67,10 +75,10 @@ class Acknowledgement:
         number = partition.topic_partition.partition
         if error is not None:
             self._has_failed = True
-            self._replace(partition, PartitionResult(number, error.code))
+            self._replace(partition, ProducePartitionResult(number, error.code))
         elif isinstance(info, LateAppend):
             offsets = info.base_offset, info.log_append_time, info.log_start_offset
-            self._replace(partition, PartitionResult(number, 0, *offsets))
+            self._replace(partition, ProducePartitionResult(number, 0, *offsets))
         if not self._left:
             self._finish()
 
@@ -78,11 +86,11 @@ class Acknowledgement:
         for partition in list(self._left.values()):
             self._has_failed = True
             number = partition.topic_partition.partition
-            self._replace(partition, PartitionResult(number, ErrorCode.request_timed_out))
+            self._replace(partition, ProducePartitionResult(number, ErrorCode.request_timed_out))
         self._left.clear()
         self._finish()
 
-    def _replace(self, partition: Partition, replacement: PartitionResult) -> None:
+    def _replace(self, partition: Partition, replacement: ProducePartitionResult) -> None:
         name, number = partition.topic_partition
         for topic in self._results:
             if topic.name != name and topic.topic_id != partition.topic_id:
@@ -116,5 +124,5 @@ class _Waiting:
         self._partition: Partition = partition
         self._info: AppendInfo = info
 
-    def __call__(self, error: KafkaError | None) -> None:
-        self._acknowledgement.on_partition(self._partition, self._info, error)
+    def __call__(self, done: Deferred[None]) -> None:
+        self._acknowledgement.on_partition(self._partition, self._info, done.error)

@@ -18,12 +18,12 @@ from barnabas.records.deep_validation import DeepValidation, UnpackingDeferred
 from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import HostedTopic
 from barnabas.storage.append_info import AppendInfo
-from barnabas.wire.produce import FIRST_WITH_TOPIC_IDS, FIRST_WITH_ZSTD, PartitionResult
+from barnabas.wire.produce import FIRST_WITH_TOPIC_IDS, FIRST_WITH_ZSTD, ProducePartitionResult
 
 logger = logging.getLogger("requests")
 
-DEFERRED = PartitionResult(-1, ErrorCode.unknown_server_error)
-"""In the place of a result that is not there yet."""
+DEFERRED = ProducePartitionResult(-1, ErrorCode.unknown_server_error)
+"""Stands for a result that is not known yet."""
 _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
@@ -47,7 +47,7 @@ class Append:
         number: int,
         records: bytes | memoryview | None,
         prepared: DeepValidation | None = None,
-    ) -> PartitionResult:
+    ) -> ProducePartitionResult:
         partition = None
         try:
             partition = self._find(hosted, number)
@@ -56,9 +56,11 @@ class Append:
             info = partition.append(
                 records, self._acks, allow_zstd=self._allow_zstd, may_defer=True, prepared=prepared
             )
-            if self._acks and partition.must_wait(info):
+            if self._acks and partition.must_wait(info, self._acks):
                 self.waiting.append((partition, info))
-            return PartitionResult(number, 0, info.base_offset, info.log_append_time, info.log_start_offset)
+            return ProducePartitionResult(
+                number, 0, info.base_offset, info.log_append_time, info.log_start_offset
+            )
         except UnpackingDeferred as later:
             later.validation.keep()
             self.deferred.append(later.validation)
@@ -78,7 +80,7 @@ class Append:
             raise InvalidTopic(f"only its coordinator writes to the internal topic {hosted.name}")
         return partition
 
-    def failure(self, number: int, partition: Partition | None, error: Exception) -> PartitionResult:
+    def failure(self, number: int, partition: Partition | None, error: Exception) -> ProducePartitionResult:
         code, message = error_of(error)
         self.failed = message
         if not isinstance(error, KafkaError):
@@ -87,9 +89,9 @@ class Append:
         if partition is not None and code in _ERRORS_WITH_A_HINT:
             leader = hint_for(partition)
         record_errors = tuple(getattr(error, "record_errors", ()))
-        # Where the records are at fault, the answer tells where the log starts, as Kafka's does.
+        # If records are invalid, the response has the log start offset, as in Kafka.
         start = partition.log.log_start_offset if partition is not None and record_errors else -1
-        return PartitionResult(number, code, -1, -1, start, record_errors, message, leader)
+        return ProducePartitionResult(number, code, -1, -1, start, record_errors, message, leader)
 
 
 class VerifiedAppend(Append):
@@ -107,7 +109,7 @@ class VerifiedAppend(Append):
         number: int,
         records: bytes | memoryview | None,
         prepared: DeepValidation | None = None,
-    ) -> PartitionResult:
+    ) -> ProducePartitionResult:
         if self._verification.refusal is not None:
             return self.failure(number, None, self._verification.refusal)
         try:

@@ -24,6 +24,8 @@ class Api(NamedTuple):
     """The module, where it is not the one named after the API."""
     is_advertised: bool = True
     """Whether ApiVersions names it: clients decide by that what a broker can do."""
+    is_between_brokers: bool = False
+    """Served, and not advertised: only brokers send it."""
 
     def newest(self, config: BrokerConfig) -> int:
         """The highest version that a broker with this configuration serves."""
@@ -59,10 +61,15 @@ def _not_supported(key: int, name: str, min_version: int, max_version: int) -> A
     )
 
 
+def _between_brokers(key: int, name: str, min_version: int, max_version: int) -> Api:
+    """Kafka 4 serves these on the listeners of controllers, and advertises them there only."""
+    return Api(key, name, min_version, max_version, min_version, is_advertised=False, is_between_brokers=True)
+
+
 PRODUCE, FETCH, OFFSET_COMMIT, OFFSET_FETCH, API_VERSIONS = 0, 1, 8, 9, 18
 
 AS_IT_CAME = frozenset({OFFSET_COMMIT, OFFSET_FETCH})
-"""APIs whose newest version has no place for what older ones say (topic names): handed over as they came."""
+"""APIs whose newest version lacks fields of older ones (topic names): passed to the handler unconverted."""
 
 APIS: dict[int, Api] = {
     api.key: api
@@ -86,7 +93,7 @@ APIS: dict[int, Api] = {
         _api(19, "CreateTopics", 2, 7),
         _api(20, "DeleteTopics", 1, 6),
         _api(21, "DeleteRecords", 0, 2),
-        # Who turns two-phase commit on wants it reached: Kafka asks for the other setting too.
+        # Enabling two-phase commit is enough to advertise it: Kafka requires the other setting too.
         _api(
             22,
             "InitProducerId",
@@ -124,9 +131,11 @@ APIS: dict[int, Api] = {
         _without_security(50, "DescribeUserScramCredentials", 0, 0),
         _not_supported(51, "AlterUserScramCredentials", 0, 0),
         _not_supported(55, "DescribeQuorum", 0, 2),
+        _between_brokers(56, "AlterPartition", 2, 3),
         _not_supported(57, "UpdateFeatures", 0, 2),
         _api(60, "DescribeCluster", 0, 2),
         _api(61, "DescribeProducers", 0, 0),
+        _between_brokers(63, "BrokerHeartbeat", 0, 1),
         _not_supported(64, "UnregisterBroker", 0, 0),
         _api(65, "DescribeTransactions", 0, 0),
         _api(66, "ListTransactions", 0, 2),

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import ErrorCode
-from barnabas.coordinator.environment import RequestContext
-from barnabas.handlers.context import Context
+from barnabas.group.environment import RequestContext
+from barnabas.handlers.context import GroupContext
 from barnabas.metadata.image import ClusterImage, TopicImage
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
@@ -23,8 +23,8 @@ from barnabas.wire.offset_commit import (
     FIRST_WITH_TOPIC_IDS,
     MOST_PARTITIONS_AT_ONCE,
     PARTITION_WITHOUT_METADATA,
+    CommitTopicResult,
     OffsetCommitRequest,
-    TopicResult,
     encode_offset_commit,
     partitions_struct,
 )
@@ -39,7 +39,7 @@ _MOST_MISSES = 16
 
 
 def remember(
-    context: Context,
+    context: GroupContext,
     connection: Connection,
     header: RequestHeader,
     frame: memoryview,
@@ -55,21 +55,21 @@ def remember(
         return
     if header.version < FIRST_FLEXIBLE or misses >= _MOST_MISSES or len(body.topics) != 1:
         return
-    [asked] = body.topics
-    count = len(asked.partitions)
+    [requested] = body.topics
+    count = len(requested.partitions)
     rows_start = len(frame) - len(_NO_TAGS) - count * PARTITION_WITHOUT_METADATA
     if (
         not 0 < count <= MOST_PARTITIONS_AT_ONCE
-        or any(metadata != "" for _, _, _, metadata in asked.partitions)
+        or any(metadata != "" for _, _, _, metadata in requested.partitions)
         or rows_start < header.end
         or frame[-2:] != _NO_TAGS
     ):
         return
     if header.version < FIRST_WITH_TOPIC_IDS:
-        topic = context.image.topics.get(asked.name)
+        topic = context.image.topics.get(requested.name)
     else:
-        topic = context.image.topic_by_id.get(asked.topic_id)
-    indexes = tuple(index for index, *_ in asked.partitions)
+        topic = context.image.topic_by_id.get(requested.topic_id)
+    indexes = tuple(index for index, *_ in requested.partitions)
     if topic is not None and all(index in topic.partitions for index in indexes):
         connection.shortcut = RepeatedCommit(
             context, header.version, frame, rows_start, body, topic, indexes, call_soon, misses + 1
@@ -98,7 +98,7 @@ class RepeatedCommit:
 
     def __init__(
         self,
-        context: Context,
+        context: GroupContext,
         version: int,
         frame: memoryview,
         rows_start: int,
@@ -109,7 +109,7 @@ class RepeatedCommit:
         misses: int,
     ) -> None:
         count = len(indexes)
-        self._context: Context = context
+        self._context: GroupContext = context
         self._image: ClusterImage = context.image
         self._topic: TopicImage = topic
         self._body: OffsetCommitRequest = body
@@ -129,7 +129,7 @@ class RepeatedCommit:
 
     def _encoded(self, code: ErrorCode) -> bytes:
         """The answer without length and correlation id."""
-        result = TopicResult(
+        result = CommitTopicResult(
             self._topic.name, self._topic.topic_id, [(index, code) for index in self._indexes]
         )
         return encode_offset_commit(self._caller.version, 0, [result])[4:]

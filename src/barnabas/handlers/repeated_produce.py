@@ -22,10 +22,10 @@ from barnabas.wire.produce import (
     API_KEY,
     FIRST_FLEXIBLE,
     FIRST_WITH_ZSTD,
-    PartitionResult,
+    ProducePartitionResult,
     ProduceRequest,
+    ProduceTopicResult,
     TopicRecords,
-    TopicResult,
     encode_produce_response,
 )
 
@@ -42,7 +42,7 @@ _MOST_ENDS = 4
 _MOST_PREFIXES = 1024
 _MOST_MISSES = 64
 _MARKS = (0x0102030405060708, 0x1112131415161718, 0x2122232425262728)
-"""Stand for base offset, append time and log start in an answer, to find their place in it."""
+"""Stand for base offset, append time and log start in an answer, to find their positions in it."""
 
 
 class Repetitions:
@@ -55,7 +55,7 @@ class Repetitions:
         self._table_version: int = partitions.version
         self._by_prefix: dict[bytes, RepeatedProduce] = {}
         self._ends: list[int] = []
-        """Where remembered prefixes end; nearly always one place, as topics are few."""
+        """Where remembered prefixes end; nearly always one position, as topics are few."""
         self._misses: int = 0
 
     def find(self, frame: memoryview) -> "RepeatedProduce | None":
@@ -116,7 +116,6 @@ class RepeatedProduce:
     """One remembered request: first `records_of`, then `append`, then `answer`."""
 
     __slots__ = (
-        "_acks",
         "_allow_zstd",
         "_answer",
         "_correlation_id",
@@ -126,6 +125,7 @@ class RepeatedProduce:
         "_prefix_end",
         "_start",
         "_topic",
+        "acks",
         "partition",
         "timeout_ms",
         "transactional_id",
@@ -139,7 +139,7 @@ class RepeatedProduce:
         self.timeout_ms: int = request.timeout_ms
         self.transactional_id: str | None = request.transactional_id
         self.version: int = version
-        self._acks: int = request.acks
+        self.acks: int = request.acks
         self._allow_zstd: bool = version >= FIRST_WITH_ZSTD
         self._is_flexible: bool = version >= FIRST_FLEXIBLE
         self._start: bytes = bytes(frame[:4])
@@ -150,8 +150,8 @@ class RepeatedProduce:
 
     def _prepare_answer(self) -> None:
         """Cut an answer where its numbers are: they and the correlation id are all that changes."""
-        result = PartitionResult(self.partition.topic_partition.partition, 0, *_MARKS)
-        answer = encode_produce_response(self.version, 0, [TopicResult(*self._topic[:2], [result])])
+        result = ProducePartitionResult(self.partition.topic_partition.partition, 0, *_MARKS)
+        answer = encode_produce_response(self.version, 0, [ProduceTopicResult(*self._topic[:2], [result])])
         count = 3 if self.version >= _FIRST_WITH_LOG_START else 2
         marks = struct.pack(f">{count}q", *_MARKS[:count])
         at = answer.index(marks)
@@ -192,7 +192,7 @@ class RepeatedProduce:
         return frame[at:end]
 
     def is_ongoing(self, records: memoryview) -> bool:
-        """Whether the batch's transaction is open in the partition: only then nobody has to be asked."""
+        """Whether the batch's transaction is open in the partition: only then it needs no verification."""
         if self.transactional_id is None or len(records) < _PRODUCER_OFFSET + _PRODUCER.size:
             return False
         try:
@@ -202,10 +202,10 @@ class RepeatedProduce:
         return producers.has_ongoing(*_PRODUCER.unpack_from(records, _PRODUCER_OFFSET))
 
     def append(self, records: memoryview) -> AppendInfo:
-        return self.partition.append(records, self._acks, allow_zstd=self._allow_zstd, may_defer=True)
+        return self.partition.append(records, self.acks, allow_zstd=self._allow_zstd, may_defer=True)
 
     def must_wait(self, info: AppendInfo) -> bool:
-        return self.partition.must_wait(info)
+        return self.partition.must_wait(info, self.acks)
 
     def answer(self, info: AppendInfo) -> bytes:
         length, start, end = self._answer
@@ -220,7 +220,7 @@ class RepeatedProduce:
     def header(self) -> RequestHeader:
         return RequestHeader(API_KEY, self.version, self._correlation_id, 0)
 
-    def result(self, info: AppendInfo) -> TopicResult:
+    def result(self, info: AppendInfo) -> ProduceTopicResult:
         number = self.partition.topic_partition.partition
         numbers = (info.base_offset, info.log_append_time, info.log_start_offset)
-        return TopicResult(*self._topic[:2], [PartitionResult(number, 0, *numbers)])
+        return ProduceTopicResult(*self._topic[:2], [ProducePartitionResult(number, 0, *numbers)])

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import ClusterContext, Request
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _NO_AUTHORIZER = "No Authorizer is configured."
 _NO_TIME = -1
 _USER, _ANONYMOUS = "User", "ANONYMOUS"
-"""Who a client is on a listener without authentication."""
+"""The principal of a client on a listener without authentication."""
 
 
-def handle(context: Context, request: Request) -> Reply:
+def handle(context: ClusterContext, request: Request) -> Reply:
     return _ANSWERS[request.api_key](request)
 
 

@@ -27,7 +27,7 @@ def code_for(request: Request, error: KafkaError, fenced_since: int) -> ErrorCod
     return error.code
 
 
-def places(topics: Iterable[NamedPartitions]) -> list[TopicPartition]:
+def topic_partitions(topics: Iterable[NamedPartitions]) -> list[TopicPartition]:
     """Each partition once, in the order of the request."""
     return list(
         dict.fromkeys(TopicPartition(topic.name, number) for topic in topics for number in topic.partitions)
@@ -39,9 +39,9 @@ def by_topic(
 ) -> list[Reply]:
     """Codes of partitions under their topics."""
     topics: dict[str, list[Reply]] = {}
-    for place, code in results:
-        topics.setdefault(place.topic, []).append(
-            Reply(partition_index=place.partition, partition_error_code=code)
+    for partition, code in results:
+        topics.setdefault(partition.topic, []).append(
+            Reply(partition_index=partition.partition, partition_error_code=code)
         )
     return [topic_reply(name, partitions) for name, partitions in topics.items()]
 

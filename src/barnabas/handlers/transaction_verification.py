@@ -1,22 +1,23 @@
-"""The coordinator's consent to the first batch of a transaction in a partition (KIP-890).
+"""Verifies the first batch of a transaction in a partition with the transaction coordinator (KIP-890).
 
 A batch whose transaction is open in the partition needs none. Otherwise a client of version 2 (Produce 12
 and later) has the partition added to its transaction on the way; an older one has sent AddPartitionsToTxn
-itself, and the coordinator is asked whether the partition is part of it, unless
-`transaction.partition.verification.enable` is off. Every batch that is asked about takes a guard first
-(`storage.transaction_guards`): a marker that comes before the append makes the answer worthless.
+itself, and the coordinator verifies that the partition is part of it, unless
+`transaction.partition.verification.enable` is off. Every batch takes a guard before it is verified
+(`storage.transaction_guards`): a marker that comes before the append voids the verification.
 
-The coordinator may be another broker: it is asked through `context.transactions`, whose answers may be there
-at once or come later. While the markers of the transaction before are being written it answers
-CONCURRENT_TRANSACTIONS; for clients of version 2 that is tried again here, as a retry of theirs costs more.
-What it says becomes what Kafka's Produce says: NOT_ENOUGH_REPLICAS for what passes by itself, since old
+The coordinator of the transaction may be this broker or another one (`transaction.partition_verification`),
+so its answer may be there at once or come later. `consents_at_once` is the short way for a coordinator on
+this broker. While the markers of the transaction before are being written the coordinator answers
+CONCURRENT_TRANSACTIONS. For clients of version 2 the broker retries, because a retry by the client costs
+more. Errors are converted as in Kafka's Produce: a retriable error becomes NOT_ENOUGH_REPLICAS, since old
 clients repeat a batch after that one and do not look for another leader.
 """
 
 import asyncio
 from collections.abc import Callable, Iterator
 
-from barnabas.base.deferred import Deferred
+from barnabas.base.deferred import Deferred, in_sequence
 from barnabas.base.errors import (
     ConcurrentTransactions,
     ErrorCode,
@@ -32,7 +33,7 @@ from barnabas.base.errors import (
     UnknownServerError,
 )
 from barnabas.base.ids import TopicPartition
-from barnabas.handlers.context import Context
+from barnabas.handlers.context import RecordContext
 from barnabas.records.batch import (
     CONTROL_MASK,
     HEADER,
@@ -51,7 +52,7 @@ FIRST_WITH_ABORTABLE_ERROR = 11
 FIRST_THAT_ADDS_PARTITIONS = 12
 _ATTRIBUTES_LOW_BYTE = 22
 _CLIENT_VERSION = 2
-_PASSING = frozenset(
+_RETRIABLE = frozenset(
     {
         ErrorCode.network_exception,
         ErrorCode.coordinator_load_in_progress,
@@ -59,7 +60,7 @@ _PASSING = frozenset(
         ErrorCode.not_coordinator,
     }
 )
-_TOLD_AS_THEY_ARE: dict[ErrorCode, type[KafkaError]] = {
+_RETURNED_UNCHANGED: dict[ErrorCode, type[KafkaError]] = {
     error.code: error
     for error in (
         ConcurrentTransactions,
@@ -87,7 +88,7 @@ def has_transactional(topics: list[TopicRecords]) -> bool:
 
 
 def consents_at_once(
-    context: Context,
+    context: RecordContext,
     version: int,
     transactional_id: str | None,
     partition: Partition,
@@ -101,15 +102,17 @@ def consents_at_once(
     header = _transactional_header(records)
     if version < FIRST_THAT_ADDS_PARTITIONS or not transactional_id or header is None:
         return False
-    if not partition.is_leader:
+    if not partition.is_leader or not context.transaction_host.is_made:
         return False
-    producer_id, epoch, place = header.producer_id, header.producer_epoch, [partition.topic_partition]
+    producer_id, epoch, partitions = header.producer_id, header.producer_epoch, [partition.topic_partition]
     try:
         producers = partition.log.producers
         guard = producers.begin_verification(header, adds_partition=True, now_ms=context.clock.now_ms())
         added = context.transactions.write(
             transactional_id,
-            lambda shard: shard.add_partitions(transactional_id, producer_id, epoch, place, _CLIENT_VERSION),
+            lambda shard: shard.add_partitions(
+                transactional_id, producer_id, epoch, partitions, _CLIENT_VERSION
+            ),
         )
         if not added.is_done or added.error is not None:
             return False
@@ -124,11 +127,11 @@ class Verification:
     """The transactional batches of one request: `start`, and when it is done `check` before each append."""
 
     def __init__(
-        self, context: Context, version: int, request: ProduceRequest, hosted: list[HostedTopic | None]
+        self, context: RecordContext, version: int, request: ProduceRequest, hosted: list[HostedTopic | None]
     ) -> None:
         self.refusal: KafkaError | None = None
         """Why nothing of the request is taken."""
-        self._context: Context = context
+        self._context: RecordContext = context
         self._version: int = version
         self._adds: bool = version >= FIRST_THAT_ADDS_PARTITIONS
         self._is_required: bool = context.config.transaction_partition_verification_enable
@@ -138,7 +141,6 @@ class Verification:
         self._guards: dict[TopicPartition, Guard] = {}
         self._errors: dict[TopicPartition, KafkaError] = {}
         self._answer: Deferred[None] = Deferred()
-        self._retry_until_ms: int = 0
         self._timers: list[asyncio.TimerHandle] = []
         """The next attempt, and the time at which none is left."""
         producers = {(header.producer_id, header.producer_epoch) for _, header in self._batches}
@@ -147,27 +149,39 @@ class Verification:
         elif len(producers) > 1:
             self.refusal = InvalidProducerIdMapping("transactional records of more than one producer")
 
-    # --- asking ---------------------------------------------------------------------------------------------
+    # --- verifying ------------------------------------------------------------------------------------------
 
     def start(self) -> Deferred[None]:
-        """Ask about what has to be asked; never fails, `check` knows the outcome. May be done at once."""
+        """Verify the batches that need it. Never fails: `check` has the outcome. May be done at once."""
         if self.refusal is None and (self._adds or self._is_required):
-            config = self._context.config
-            limit = min(config.add_partitions_to_txn_retry_backoff_max_ms, config.request_timeout_ms)
-            self._retry_until_ms = self._context.clock.now_ms() + limit
-            self._attempt()
+            self._verify().when_done(lambda _: self._finish())
             if not self._answer.is_done:
-                self._call_later(config.request_timeout_ms, self._on_timeout)
+                self._call_later(self._context.config.request_timeout_ms, self._on_timeout)
         else:
             self._answer.complete(None)
         return self._answer
 
     def cancel(self) -> None:
-        """Nobody waits any more."""
+        """The request no longer waits: stop the timers."""
         for timer in self._timers:
             timer.cancel()
 
-    def _attempt(self) -> None:
+    @in_sequence
+    async def _verify(self) -> None:
+        config, clock = self._context.config, self._context.clock
+        limit = min(config.add_partitions_to_txn_retry_backoff_max_ms, config.request_timeout_ms)
+        retry_until_ms = clock.now_ms() + limit
+        self._take_guards()
+        while self._guards:
+            codes = await self._query_coordinator()
+            is_over = self._answer.is_done or clock.now_ms() >= retry_until_ms
+            if is_over or not self._adds or ErrorCode.concurrent_transactions not in codes.values():
+                self._refuse(codes)
+                return
+            await self._pause(config.add_partitions_to_txn_retry_backoff_ms)
+            self._take_guards()
+
+    def _take_guards(self) -> None:
         """Take the guards, anew at every attempt: a marker may have taken the last ones away."""
         self._guards, self._errors = {}, {}
         now_ms = self._context.clock.now_ms()
@@ -181,43 +195,19 @@ class Verification:
             else:
                 if guard is not None:
                     self._guards[partition] = guard
-        if self._guards:
-            self._ask().when_done(self._on_answer)
-        else:
-            self._finish()
 
-    def _ask(self) -> Deferred[dict[TopicPartition, ErrorCode]]:
-        transactional_id, partitions = self._transactional_id, list(self._guards)
+    def _query_coordinator(self) -> Deferred[dict[TopicPartition, ErrorCode]]:
+        partitions = list(self._guards)
+        if not self._context.transaction_host.is_made:
+            return Deferred.of(dict.fromkeys(partitions, ErrorCode.not_coordinator))
+        from barnabas.transaction.requests import TransactionPartitions  # loaded with the coordinator
+
         _, header = self._batches[0]
-        producer_id, epoch = header.producer_id, header.producer_epoch
-        coordinator = self._context.transactions
-        if self._adds:
-            added = coordinator.write(
-                transactional_id,
-                lambda shard: shard.add_partitions(
-                    transactional_id, producer_id, epoch, partitions, _CLIENT_VERSION
-                ),
+        return self._context.transactions.verify(
+            TransactionPartitions(
+                self._transactional_id, header.producer_id, header.producer_epoch, partitions, self._adds
             )
-            return added.map(lambda _: {}, lambda error: dict.fromkeys(partitions, error.code))
-        verified = coordinator.read(
-            transactional_id,
-            lambda shard: shard.verify_partitions(transactional_id, producer_id, epoch, partitions),
         )
-        return verified.map(lambda codes: codes, lambda error: dict.fromkeys(partitions, error.code))
-
-    def _on_answer(self, done: Deferred[dict[TopicPartition, ErrorCode]]) -> None:
-        if self._answer.is_done:
-            return  # too late
-        codes = done.result()
-        if (
-            self._adds
-            and ErrorCode.concurrent_transactions in codes.values()
-            and self._context.clock.now_ms() < self._retry_until_ms
-        ):
-            self._call_later(self._context.config.add_partitions_to_txn_retry_backoff_ms, self._attempt)
-            return
-        self._refuse(codes)
-        self._finish()
 
     def _on_timeout(self) -> None:
         if not self._answer.is_done:
@@ -225,13 +215,21 @@ class Verification:
             self._finish()
 
     def _refuse(self, codes: dict[TopicPartition, ErrorCode]) -> None:
+        if self._answer.is_done:
+            return  # too late
         for partition, code in codes.items():
             if code is not ErrorCode.none:
                 self._errors[partition] = _as_produce(code, self._version)
 
     def _finish(self) -> None:
         self.cancel()
-        self._answer.complete(None)
+        if not self._answer.is_done:
+            self._answer.complete(None)
+
+    def _pause(self, delay_ms: int) -> Deferred[None]:
+        over: Deferred[None] = Deferred()
+        self._call_later(delay_ms, lambda: over.complete(None))
+        return over
 
     def _call_later(self, delay_ms: int, callback: Callable[[], None]) -> None:
         self._timers.append(asyncio.get_running_loop().call_later(delay_ms / 1000, callback))
@@ -254,7 +252,7 @@ class Verification:
 def _transactional_batches(
     request: ProduceRequest, hosted: list[HostedTopic | None]
 ) -> Iterator[tuple[TopicPartition, BatchHeader]]:
-    """Those that this broker may append; about the others nobody is asked."""
+    """Those that this broker may append; the others are not verified."""
     for topic, found in zip(request.topics, hosted, strict=True):
         if found is None or found.is_internal:
             continue
@@ -266,7 +264,7 @@ def _transactional_batches(
 
 
 def _transactional_header(records: bytes | memoryview | None) -> BatchHeader | None:
-    """None also for what no append accepts: about that nobody need be asked."""
+    """Returns None also for batches that no append accepts: these are not verified."""
     if records is None or len(records) < HEADER_SIZE or records[MAGIC_OFFSET] != MAGIC_V2:
         return None
     header = BatchHeader(*HEADER.unpack_from(records))
@@ -275,8 +273,8 @@ def _transactional_header(records: bytes | memoryview | None) -> BatchHeader | N
 
 
 def _as_produce(code: ErrorCode, version: int) -> KafkaError:
-    """A coordinator's error as a producer of this version understands it."""
-    if code in _PASSING or (
+    """Converts a coordinator's error to one that a producer of this version knows."""
+    if code in _RETRIABLE or (
         code is ErrorCode.concurrent_transactions and version < FIRST_THAT_ADDS_PARTITIONS
     ):
         return NotEnoughReplicas(f"The transaction could not be verified: {code.name.upper()}")
@@ -286,5 +284,5 @@ def _as_produce(code: ErrorCode, version: int) -> KafkaError:
         code is ErrorCode.transaction_abortable and version < FIRST_WITH_ABORTABLE_ERROR
     ):
         return InvalidTxnState("The partition is not part of the transaction")
-    kind = _TOLD_AS_THEY_ARE.get(code, UnknownServerError)
+    kind = _RETURNED_UNCHANGED.get(code, UnknownServerError)
     return kind(f"The coordinator of the transaction answers {code.name.upper()}")

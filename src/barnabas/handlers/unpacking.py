@@ -1,7 +1,7 @@
 """Batches that have to be unpacked, away from the event loop.
 
 The codecs work in threads, without the GIL; records are looked at in slices of the loop (`network.slices`),
-because a thread that runs Python takes the interpreter from everybody else. At most four batches are
+because a thread that runs Python takes the interpreter from all others. At most four batches are
 unpacked at a time: that bounds the memory, to four times what a batch may unpack to.
 """
 
@@ -25,7 +25,7 @@ _RECORDS_PER_STEP = 400
 class Unpacking:
     def __init__(self) -> None:
         self.turns: asyncio.Semaphore = asyncio.Semaphore(_MOST_AT_A_TIME)
-        """Held by whoever has a batch unpacked."""
+        """Held while a batch is being unpacked."""
         # Its own threads: others may be held up by a disk.
         self._threads: ThreadPoolExecutor = ThreadPoolExecutor(_THREADS, thread_name_prefix="unpacking")
 

@@ -1,4 +1,4 @@
-"""The cluster as seen through one listener: who can be reached there, and what that makes of a partition.
+"""The cluster as seen through one listener: its reachable brokers, and the resulting partition states.
 
 Metadata and DescribeTopicPartitions answer with it. A broker that is not registered, or that has no
 endpoint of that name, cannot be reached: it leads nothing there, and its replicas are offline.

@@ -1,20 +1,21 @@
 """WriteTxnMarkers (27), versions 1 and 2: markers that another coordinator, or an admin, wants written.
 
 Coordinators send it to the leaders of a transaction's partitions; `kafka-transactions.sh abort` sends it to
-end a transaction that hangs (KIP-664). Kafka asks for ALTER or CLUSTER_ACTION on the cluster, which without
-ACLs everybody has. Partitions of `__consumer_offsets` are ended by the group coordinator; one that is not
-ready is NOT_LEADER_OR_FOLLOWER to whoever asks. Version 2 says by which rules epochs are checked (KIP-1228).
+end a transaction that hangs (KIP-664). Kafka requires ALTER or CLUSTER_ACTION on the cluster, which
+every client has without ACLs. Partitions of `__consumer_offsets` are ended by the group coordinator; while it
+is not ready the response is NOT_LEADER_OR_FOLLOWER. Version 2 says by which rules epochs are checked
+(KIP-1228).
 
 A marker of no producer is UNKNOWN_SERVER_ERROR. Kafka fails the whole request then, and takes ids below -1.
 """
 
 from typing import TYPE_CHECKING
 
-from barnabas.base.deferred import Deferred, gather
-from barnabas.base.errors import ErrorCode
+from barnabas.base.deferred import gather, in_sequence
+from barnabas.base.errors import ErrorCode, KafkaError
 from barnabas.base.ids import TopicPartition
-from barnabas.coordinator.end_marker import EndMarker
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers.context import Request, TransactionContext
+from barnabas.runtime.end_marker import EndMarker
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
@@ -23,47 +24,57 @@ if TYPE_CHECKING:
 Codes = dict[TopicPartition, ErrorCode]
 
 
-def handle(context: Context, request: Request) -> Deferred[Reply]:
+@in_sequence
+async def handle(context: TransactionContext, request: Request) -> Reply:
     body: WriteTxnMarkersRequest = request.body
-    answers = [_codes(context, marker) for marker in body.markers]
-    return gather(answers).then(lambda results: _reply([each.producer_id for each in body.markers], results))
+    results = await gather([_codes(context, marker) for marker in body.markers])
+    return _reply([each.producer_id for each in body.markers], results)
 
 
-def _codes(context: Context, asked: "WritableTxnMarker") -> Deferred[Codes]:
+@in_sequence
+async def _codes(context: TransactionContext, requested: "WritableTxnMarker") -> Codes:
     """What became of the marker in each partition; never fails."""
-    places = list(
+    partitions = list(
         dict.fromkeys(
-            TopicPartition(topic.name, number) for topic in asked.topics for number in topic.partition_indexes
+            TopicPartition(topic.name, number)
+            for topic in requested.topics
+            for number in topic.partition_indexes
         )
     )
-    written = [_write(context, asked, place) for place in places]
-    return gather(written).then(lambda codes: dict(zip(places, codes, strict=True)))
+    codes = await gather([_write(context, requested, partition) for partition in partitions])
+    return dict(zip(partitions, codes, strict=True))
 
 
-def _write(context: Context, asked: "WritableTxnMarker", place: TopicPartition) -> Deferred[ErrorCode]:
-    if asked.producer_id < 0 or asked.producer_epoch < 0:
-        return Deferred.of(ErrorCode.unknown_server_error)
-    topic = context.partitions.topic(place.topic)
-    if topic is None or place.partition not in topic.partitions:
-        return Deferred.of(ErrorCode.unknown_topic_or_partition)
+@in_sequence
+async def _write(
+    context: TransactionContext, requested: "WritableTxnMarker", partition: TopicPartition
+) -> ErrorCode:
+    if requested.producer_id < 0 or requested.producer_epoch < 0:
+        return ErrorCode.unknown_server_error
+    topic = context.partitions.topic(partition.topic)
+    if topic is None or partition.partition not in topic.partitions:
+        return ErrorCode.unknown_topic_or_partition
     marker = EndMarker(
-        asked.producer_id,
-        asked.producer_epoch,
-        asked.coordinator_epoch,
-        asked.transaction_result,
-        asked.transaction_version,
+        requested.producer_id,
+        requested.producer_epoch,
+        requested.coordinator_epoch,
+        requested.transaction_result,
+        requested.transaction_version,
     )
-    written = context.transactions.markers.append(place, marker)
-    return written.map(lambda _: ErrorCode.none, lambda error: error.code)
+    try:
+        await context.transactions.write_marker(partition, marker)
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.none
 
 
 def _reply(producer_ids: list[int], results: list[Codes]) -> Reply:
     """By producer: several markers of one share an entry, as in Kafka."""
     producers: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for producer_id, codes in zip(producer_ids, results, strict=True):
-        for place, code in codes.items():
+        for partition, code in codes.items():
             topics = producers.setdefault(producer_id, {})
-            topics.setdefault(place.topic, {})[place.partition] = code
+            topics.setdefault(partition.topic, {})[partition.partition] = code
     return Reply(
         markers=[
             Reply(

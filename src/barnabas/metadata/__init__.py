@@ -1,1 +1,1 @@
-"""What the cluster knows of itself: the metadata store, the tree in it, and the image made from that tree."""
+"""Cluster metadata: the metadata store, its tree of nodes, and the image that is made from the tree."""

@@ -1,9 +1,9 @@
-"""The cluster's metadata: an image made from the store, kept current, and this broker's place in it.
+"""The cluster's metadata: an image of the store, kept current.
 
-Own writes go through `transaction` and are in `image` when it returns; other processes' arrive by a watch.
-All methods block on the store and belong on its thread; only `image` may be read anywhere, at any time,
-without a lock. Subscribers are told on the thread that noticed the change, one change after another, and must
-not block.
+Writes of this process go through `transaction` and are in `image` when it returns. Writes of other processes
+arrive by a watch. All methods block on the store and run on its thread. Only `image` may be read from any
+thread without a lock. Subscribers are called on the thread that noticed the change, one change after another,
+and must not block.
 """
 
 import logging
@@ -11,23 +11,20 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from barnabas.base.clock import Clock, SystemClock
-from barnabas.base.config.listeners import Listener
 from barnabas.base.ids import encode_uuid, random_uuid
 from barnabas.metadata import image_loading, nodes, paths
-from barnabas.metadata.image import NO_CONTROLLER, BrokerImage, ClusterImage, TopicImage
-from barnabas.metadata.nodes import BrokerNode, StateNode
+from barnabas.metadata.image import NO_CONTROLLER, ClusterImage, Registration, TopicImage
+from barnabas.metadata.nodes import BrokerNode, RegistrationNode, StateNode
 from barnabas.metadata.staleness import Stale
 from barnabas.metadata.store import (
-    BadVersion,
     Create,
     MetadataStore,
     NodeExists,
     NoNode,
     Operation,
     OperationResult,
+    PathError,
     SessionExpired,
-    Set,
     StoreError,
     Watch,
     WatchEvent,
@@ -36,16 +33,12 @@ from barnabas.metadata.store import (
 logger = logging.getLogger(__name__)
 
 _RELOAD_ALL_FROM = 100
-"""With so many topics out of date, one bulk read is cheaper than one read for each."""
-
-
-class BrokerIdInUse(StoreError):
-    """Another living process is registered under this broker id."""
+"""With this many topics out of date, one bulk read is cheaper than one read for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterChange:
-    """From one image to the next; the names of what is different (created, changed or gone)."""
+    """From one image to the next: the names of what was created, changed or deleted."""
 
     before: ClusterImage
     image: ClusterImage
@@ -56,7 +49,7 @@ class ClusterChange:
 
     @property
     def brokers_changed(self) -> bool:
-        return self.before.brokers != self.image.brokers
+        return self.before.registrations != self.image.registrations
 
     @property
     def controller_changed(self) -> bool:
@@ -67,10 +60,9 @@ Subscriber = Callable[[ClusterChange], None]
 
 
 class ClusterMetadata:
-    def __init__(self, store: MetadataStore, clock: Clock | None = None) -> None:
+    def __init__(self, store: MetadataStore) -> None:
         self.store: MetadataStore = store
         self.image: ClusterImage = ClusterImage()
-        self._clock: Clock = clock or SystemClock()
         self._lock: threading.RLock = threading.RLock()
         self._subscribers: list[Subscriber] = []
         self._watch: Watch | None = None
@@ -79,7 +71,7 @@ class ClusterMetadata:
     # The image
 
     def load(self, cluster_id: str | None = None) -> ClusterImage:
-        """Read everything and follow it from now on; an empty store gets `cluster_id`, or one made up."""
+        """Read everything and follow it. An empty store gets `cluster_id`, or a random one."""
         with self._lock:
             if self._watch is None:
                 self._watch = self.store.watch("/", self._on_events, recursive=True, skip_own=True)
@@ -96,11 +88,11 @@ class ClusterMetadata:
             watch.cancel()
 
     def cluster_id(self) -> str:
-        """The cluster's id; it is made up when the store is used for the first time."""
+        """The cluster's id. It is generated when the store is used for the first time."""
         return self.image.cluster_id or self.load().cluster_id
 
     def subscribe(self, callback: Subscriber) -> Callable[[], None]:
-        """Call back with every change from now on; the result ends it."""
+        """Call back with every further change. Returns a function that ends the subscription."""
         with self._lock:
             self._subscribers = [*self._subscribers, callback]
 
@@ -111,13 +103,20 @@ class ClusterMetadata:
         return unsubscribe
 
     def transaction(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Write to the store, all or nothing; the image shows it when this returns."""
-        results = self.store.transaction(operations)
+        """Write to the store, all or nothing. The image includes the changes when this returns."""
+        try:
+            results = self.store.transaction(operations)
+        except (PathError, SessionExpired):
+            raise
+        except StoreError:
+            # It may have been written: the response was lost, and there is no event for an own write.
+            self._missed_something = True
+            raise
         self.refresh(operation.path for operation in operations)
         return results
 
     def refresh(self, changed: Iterable[str]) -> None:
-        """Read again what the image holds of these paths."""
+        """Read these paths again."""
         with self._lock:
             stale = Stale.after(changed)
             if stale.everything or self._missed_something:
@@ -137,7 +136,7 @@ class ClusterMetadata:
         try:
             self.store.transaction(operations)
         except NodeExists:
-            # Another broker starts at the same moment: see what it has left to do.
+            # Another broker is starting at the same moment: read what is left to create.
             return self._lay_out(self.store.subtree("/"), cluster_id) or True
         return True
 
@@ -148,7 +147,7 @@ class ClusterMetadata:
             pass
         except StoreError as error:
             self._missed_something = True
-            logger.error("A change of the cluster's metadata could not be read: %s", error)
+            logger.error("Cannot read a change of the cluster metadata: %s", error)
 
     def _publish(self, image: ClusterImage) -> None:
         before, self.image = self.image, image
@@ -166,15 +165,17 @@ class ClusterMetadata:
             try:
                 subscriber(change)
             except Exception:
-                logger.exception("A subscriber to the cluster's metadata failed")
+                logger.exception("Unexpected error in a subscriber to the cluster metadata")
 
     def _image_of(self, tree: image_loading.Tree) -> ClusterImage:
         topics = image_loading.load_topics(tree)
+        registrations = self._load_registrations()
         return ClusterImage(
             cluster_id=nodes.read(paths.CLUSTER_ID, tree[paths.CLUSTER_ID][0], nodes.decode_cluster_id),
             controller_id=_decode(tree, paths.CONTROLLER, nodes.decode_controller, NO_CONTROLLER),
             controller_epoch=_decode(tree, paths.CONTROLLER_EPOCH, nodes.decode_controller_epoch, 0),
-            brokers=self._load_brokers(image_loading.broker_ids(tree)),
+            brokers=image_loading.active_brokers(registrations),
+            registrations=registrations,
             topics=topics,
             topic_by_id=image_loading.index_by_id(topics),
             topic_configs=image_loading.load_configs(tree, paths.TOPIC_CONFIGS),
@@ -187,8 +188,9 @@ class ClusterMetadata:
         if stale.topics:
             image = self._with_topics(image, stale.topics)
         if stale.brokers:
-            ids = [int(name) for name in self.store.children(paths.BROKER_IDS)]
-            image = replace(image, brokers=self._load_brokers(ids))
+            registrations = self._load_registrations()
+            brokers = image_loading.active_brokers(registrations)
+            image = replace(image, brokers=brokers, registrations=registrations)
         if stale.controller:
             tree = self.store.subtree(paths.CONTROLLER) | self.store.subtree(paths.CONTROLLER_EPOCH)
             controller_id = _decode(tree, paths.CONTROLLER, nodes.decode_controller, NO_CONTROLLER)
@@ -230,7 +232,7 @@ class ClusterMetadata:
                     known, {number: self._read_state(name, number) for number in partitions}
                 )
             except NoNode:
-                pass  # deleted meanwhile: read the whole topic
+                pass  # Deleted meanwhile: read the whole topic.
         return image_loading.load_topics(self.store.subtree(paths.topic(name))).get(name)
 
     def _read_state(self, topic: str, partition: int) -> tuple[StateNode, int]:
@@ -238,17 +240,34 @@ class ClusterMetadata:
         data, stat = self.store.get(path)
         return nodes.read(path, data, nodes.decode_state), stat.version
 
-    def _load_brokers(self, ids: Iterable[int]) -> dict[int, BrokerImage]:
-        brokers: dict[int, BrokerImage] = {}
-        for broker_id in sorted(ids):
-            path = paths.broker(broker_id)
-            try:
-                data, stat = self.store.get(path)
-            except NoNode:
-                continue
-            node = nodes.read(path, data, nodes.decode_broker)
-            brokers[broker_id] = image_loading.load_broker(broker_id, node, stat.created_in)
-        return brokers
+    def _load_registrations(self) -> dict[int, Registration]:
+        sessions = {
+            int(name): self._read_session(int(name)) for name in self.store.children(paths.BROKER_IDS)
+        }
+        records = self._read_records()
+        registrations: dict[int, Registration] = {}
+        for broker_id in sorted(sessions.keys() | records.keys()):
+            session, record = sessions.get(broker_id), records.get(broker_id)
+            found = image_loading.load_registration(broker_id, session, record)
+            if found is not None:
+                registrations[broker_id] = found
+        return registrations
+
+    def _read_session(self, broker_id: int) -> tuple[BrokerNode, int] | None:
+        path = paths.broker(broker_id)
+        try:
+            data, stat = self.store.get(path)
+        except NoNode:
+            return None
+        return nodes.read(path, data, nodes.decode_broker), stat.created_in
+
+    def _read_records(self) -> dict[int, tuple[RegistrationNode, int]]:
+        prefix = paths.REGISTRATIONS + "/"
+        return {
+            int(path[len(prefix) :]): (nodes.read(path, data, nodes.decode_registration), version)
+            for path, (data, version) in self.store.subtree(paths.REGISTRATIONS).items()
+            if path.startswith(prefix)
+        }
 
     def _with_configs(
         self, known: Mapping[str, dict[str, str]], names: Iterable[str], path_of: Callable[[str], str]
@@ -260,67 +279,6 @@ class ClusterMetadata:
             configs.update(image_loading.load_configs(tree, path_of(name).rpartition("/")[0]))
         return configs
 
-    # This broker's place in the cluster
-
-    def join(self, broker_id: int, listeners: Sequence[Listener], rack: str | None = None) -> bool:
-        """Register the broker and stand for controller, in one write; whether it became the controller."""
-        registration = self._registration(broker_id, listeners, rack)
-        try:
-            self.transaction([registration, *self._candidacy(broker_id)])
-            return True
-        except (NodeExists, BadVersion) as error:
-            if error.path == registration.path:
-                raise self._in_use(broker_id) from error
-        self.register_broker(broker_id, listeners, rack)
-        return self.elect_controller(broker_id)
-
-    def register_broker(self, broker_id: int, listeners: Sequence[Listener], rack: str | None = None) -> int:
-        """Announce the broker for as long as this session lives; its epoch."""
-        registration = self._registration(broker_id, listeners, rack)
-        try:
-            self.transaction([registration])
-        except NodeExists as error:
-            stat = self.store.exists(registration.path)
-            if stat is None or stat.ephemeral_owner != self.store.session_id:
-                raise self._in_use(broker_id) from error
-            self.transaction([Set(registration.path, registration.data)])
-        return self.image.brokers[broker_id].epoch
-
-    def elect_controller(self, broker_id: int) -> bool:
-        """Become the controller if there is none; whether this broker is it now."""
-        try:
-            self.transaction(self._candidacy(broker_id))
-        except (NodeExists, BadVersion):
-            self.refresh([paths.CONTROLLER])
-        return self.image.controller_id == broker_id
-
-    def _registration(self, broker_id: int, listeners: Sequence[Listener], rack: str | None) -> Create:
-        node = BrokerNode(tuple(listeners), rack, self._clock.now_ms())
-        return Create(paths.broker(broker_id), nodes.encode_broker(node), ephemeral=True)
-
-    def _candidacy(self, broker_id: int) -> list[Operation]:
-        data = nodes.encode_controller(broker_id, self._clock.now_ms())
-        try:
-            epoch, stat = self.store.get(paths.CONTROLLER_EPOCH)
-        except NoNode:
-            first = nodes.encode_controller_epoch(1)
-            return [Create(paths.CONTROLLER, data, ephemeral=True), Create(paths.CONTROLLER_EPOCH, first)]
-        following = nodes.read(paths.CONTROLLER_EPOCH, epoch, nodes.decode_controller_epoch) + 1
-        return [
-            Create(paths.CONTROLLER, data, ephemeral=True),
-            Set(paths.CONTROLLER_EPOCH, nodes.encode_controller_epoch(following), stat.version),
-        ]
-
-    def _in_use(self, broker_id: int) -> BrokerIdInUse:
-        message = f"broker id {broker_id} is in use by another running broker"
-        try:
-            path = paths.broker(broker_id)
-            node = nodes.read(path, self.store.get(path)[0], nodes.decode_broker)
-            message += f" ({', '.join(map(str, node.listeners))})"
-        except StoreError:
-            pass
-        return BrokerIdInUse(message)
-
 
 def _decode(tree: image_loading.Tree, path: str, decode: Callable[[bytes], int], otherwise: int) -> int:
     return nodes.read(path, tree[path][0], decode) if path in tree else otherwise
@@ -329,7 +287,7 @@ def _decode(tree: image_loading.Tree, path: str, decode: Callable[[bytes], int],
 def _different(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
     if before is after:
         return frozenset()
-    # Identity first: most of thousands of topics are the very same objects.
+    # Identity first: most of thousands of topics are the same objects.
     names = {name for name, value in after.items() if (old := before.get(name)) is not value and old != value}
     names.update(name for name in before if name not in after)
     return frozenset(names)

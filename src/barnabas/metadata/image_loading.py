@@ -1,12 +1,20 @@
-"""From nodes to images: pure functions over what `MetadataStore.subtree` returns."""
+"""From nodes to images: pure functions over the result of `MetadataStore.subtree`."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
+from barnabas.base.config.listeners import Listener
 from barnabas.base.ids import ZERO_UUID
 from barnabas.metadata import nodes, paths
-from barnabas.metadata.image import NO_LEADER, Address, BrokerImage, PartitionImage, TopicImage
-from barnabas.metadata.nodes import BrokerNode, StateNode, TopicNode
+from barnabas.metadata.image import (
+    NO_LEADER,
+    Address,
+    BrokerImage,
+    PartitionImage,
+    Registration,
+    TopicImage,
+)
+from barnabas.metadata.nodes import BrokerNode, RegistrationNode, StateNode, TopicNode
 
 Tree = Mapping[str, tuple[bytes, int]]
 
@@ -15,7 +23,7 @@ _States = dict[int, tuple[StateNode, int]]
 
 
 def load_topics(tree: Tree) -> dict[str, TopicImage]:
-    """The topics of a tree that holds /brokers/topics, or one of its children, whole."""
+    """Returns the topics of a tree that holds /brokers/topics, or one of its children, completely."""
     prefix = paths.TOPICS + "/"
     found: dict[str, tuple[TopicNode, int]] = {}
     states: dict[str, _States] = {}
@@ -34,7 +42,7 @@ def load_topics(tree: Tree) -> dict[str, TopicImage]:
 
 
 def index_by_id(topics: Mapping[str, TopicImage]) -> dict[UUID, TopicImage]:
-    """Topics that were written before there were ids are in no index."""
+    """Topics that were written before topic ids (KIP-516) are in no index."""
     return {topic.topic_id: topic for topic in topics.values() if topic.topic_id != ZERO_UUID}
 
 
@@ -56,26 +64,65 @@ def load_partition(node: TopicNode, number: int, state: StateNode, version: int)
         node.adding.get(number, ()),
         node.removing.get(number, ()),
         version,
+        state.elr,
+        state.last_known_elr,
+        state.is_recovering,
     )
 
 
 def with_states(topic: TopicImage, states: Mapping[int, tuple[StateNode, int]]) -> TopicImage:
-    """The topic with other leaders and in-sync replicas in some of its partitions."""
+    """Returns the topic with new leaders and in-sync replicas of some partitions."""
     partitions = dict(topic.partitions)
     for number, (state, version) in states.items():
         partitions[number] = partitions[number]._replace(
-            leader=state.leader, leader_epoch=state.leader_epoch, isr=state.isr, state_version=version
+            leader=state.leader,
+            leader_epoch=state.leader_epoch,
+            isr=state.isr,
+            state_version=version,
+            elr=state.elr,
+            last_known_elr=state.last_known_elr,
+            is_recovering=state.is_recovering,
         )
     return TopicImage(topic.name, topic.topic_id, partitions, topic.node_version)
 
 
-def load_broker(broker_id: int, node: BrokerNode, epoch: int) -> BrokerImage:
-    endpoints = {listener.name: Address(listener.host, listener.port) for listener in node.listeners}
-    return BrokerImage(broker_id, endpoints, node.rack, epoch)
+def load_registration(
+    broker_id: int, session: tuple[BrokerNode, int] | None, record: tuple[RegistrationNode, int] | None
+) -> Registration | None:
+    """A broker from its node below /brokers/ids, with its epoch, and its registration, with its version.
+
+    A broker without a registration is one of another implementation: its session makes it active.
+    """
+    if session is not None and record is None:
+        broker = _broker(broker_id, session[0].listeners, session[0].rack, session[1])
+        return Registration(broker, True, session[1], False)
+    if record is None:
+        return None
+    node, version = record
+    epoch = node.active_epoch if session is None else session[1]
+    broker = _broker(broker_id, node.listeners, node.rack, epoch, node.is_shutting_down)
+    return Registration(
+        broker, session is not None, node.active_epoch, node.is_unclean, node.software, version
+    )
+
+
+def _broker(
+    broker_id: int,
+    listeners: Iterable[Listener],
+    rack: str | None,
+    epoch: int,
+    is_shutting_down: bool = False,
+) -> BrokerImage:
+    endpoints = {listener.name: Address(listener.host, listener.port) for listener in listeners}
+    return BrokerImage(broker_id, endpoints, rack, epoch, is_shutting_down)
+
+
+def active_brokers(registrations: Mapping[int, Registration]) -> dict[int, BrokerImage]:
+    return {number: each.broker for number, each in registrations.items() if each.is_active}
 
 
 def load_configs(tree: Tree, root: str) -> dict[str, dict[str, str]]:
-    """Settings by the name of what they are for, as resources are named; what has none is left out."""
+    """Configurations by resource name. Resources without a configuration are left out."""
     prefix = root + "/"
     start = len(prefix)
     loaded: dict[str, dict[str, str]] = {}
@@ -93,8 +140,3 @@ def entity_name(element: str) -> str:
 
 def missing_paths(tree: Tree) -> list[str]:
     return [path for path in paths.PERSISTENT if path not in tree]
-
-
-def broker_ids(tree: Iterable[str]) -> list[int]:
-    prefix = paths.BROKER_IDS + "/"
-    return [int(path[len(prefix) :]) for path in tree if path.startswith(prefix)]

@@ -1,4 +1,4 @@
-"""The log directories of a broker, by id, as the store remembers them over its starts.
+"""The log directories of a broker at its last start, by directory id.
 
 Node `/barnabas/log_directories/<broker id>`: `{"version":1,"directories":{"<directory.id>":"<path>"}}`.
 """
@@ -13,7 +13,7 @@ from barnabas.metadata.store import Create, MetadataStore, NoNode, Set
 
 
 def read_log_directories(store: MetadataStore, broker_id: int) -> dict[UUID, str]:
-    """Path by directory id; empty before the broker's first start."""
+    """Returns the path by directory id. Empty before the broker's first start."""
     path = paths.log_directories(broker_id)
     try:
         data, _ = store.get(path)
@@ -23,7 +23,7 @@ def read_log_directories(store: MetadataStore, broker_id: int) -> dict[UUID, str
 
 
 def write_log_directories(store: MetadataStore, broker_id: int, directories: Mapping[UUID, str]) -> None:
-    """Replace what is remembered; nothing is written if it is the same."""
+    """Replace the stored directories. Writes nothing if they are the same."""
     known = read_log_directories(store, broker_id)
     if known == directories:
         return

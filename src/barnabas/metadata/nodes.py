@@ -1,4 +1,4 @@
-"""What stands in the nodes: JSON as Kafka's ZooKeeper mode wrote it, and older forms of it.
+"""The content of the nodes: JSON as Kafka's ZooKeeper mode wrote it, and its older versions.
 
 Written: brokers version 5, topics version 3 (with topic id), partition states, configurations and the
 controller version 1, cluster id version "1". Read: also brokers 1 to 4 (version 1 has host and port only),
@@ -29,7 +29,7 @@ class NodeError(StoreError):
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
     listeners: tuple[Listener, ...]
-    """As they are advertised."""
+    """The advertised listeners."""
     rack: str | None = None
     timestamp_ms: int = 0
     jmx_port: int = -1
@@ -38,7 +38,7 @@ class BrokerNode:
 @dataclass(frozen=True, slots=True)
 class TopicNode:
     topic_id: UUID
-    """ZERO_UUID for a topic written before there were ids."""
+    """ZERO_UUID for a topic written before topic ids (KIP-516)."""
     assignment: Mapping[int, tuple[int, ...]]
     adding: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     removing: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -50,6 +50,29 @@ class StateNode:
     leader_epoch: int
     isr: tuple[int, ...]
     controller_epoch: int
+    elr: tuple[int, ...] = ()
+    """Eligible leader replicas (KIP-966): they left the ISR and still have every committed record."""
+    last_known_elr: tuple[int, ...] = ()
+    """The last leader of a partition that has none."""
+    is_recovering: bool = False
+    """The leader was elected outside of the ISR and ELR, and has not finished its recovery (KIP-704)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationNode:
+    """What outlives the session of a broker: `/barnabas/registrations/N`."""
+
+    listeners: tuple[Listener, ...]
+    rack: str | None
+    software: str
+    """The version of Barnabas that the broker runs."""
+    incarnation: UUID
+    """Of the broker's process."""
+    is_unclean: bool
+    """The logs of the broker may have lost their ends since its last registration."""
+    active_epoch: int = -1
+    """The broker epoch that the controller has activated. A broker with another epoch is fenced."""
+    is_shutting_down: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +83,7 @@ class ProducerIdBlock:
 
 
 def read(path: str, data: bytes, decode: Callable[[bytes], T]) -> T:
-    """Decode a node's bytes; whatever is wrong with them becomes a NodeError that names the path."""
+    """Decode a node's bytes. Any error becomes a NodeError that names the path."""
     try:
         return decode(data)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -68,7 +91,7 @@ def read(path: str, data: bytes, decode: Callable[[bytes], T]) -> T:
 
 
 def _load(data: bytes) -> Any:
-    # Decoded here, for json would first guess the encoding.
+    # Decoded here, because json would first detect the encoding.
     return json.loads(data.decode())
 
 
@@ -108,6 +131,38 @@ def decode_broker(data: bytes) -> BrokerNode:
     else:
         listeners = tuple(_decode_endpoint(text, protocols) for text in value["endpoints"])
     return BrokerNode(listeners, value.get("rack"), int(value.get("timestamp", 0)), value.get("jmx_port", -1))
+
+
+def encode_registration(node: RegistrationNode) -> bytes:
+    value: dict[str, Any] = {
+        "version": 1,
+        "listener_security_protocol_map": {one.name: one.security_protocol for one in node.listeners},
+        "endpoints": [str(listener) for listener in node.listeners],
+        "software": node.software,
+        "incarnation": encode_uuid(node.incarnation),
+        "unclean": node.is_unclean,
+        "active_epoch": node.active_epoch,
+        "shutting_down": node.is_shutting_down,
+    }
+    if node.rack is not None:
+        value["rack"] = node.rack
+    return _dump(value)
+
+
+def decode_registration(data: bytes) -> RegistrationNode:
+    value = _load(data)
+    if value["version"] != 1:
+        raise ValueError(f"version {value['version']} of a registration is unknown")
+    protocols = value["listener_security_protocol_map"]
+    return RegistrationNode(
+        tuple(_decode_endpoint(text, protocols) for text in value["endpoints"]),
+        value.get("rack"),
+        value["software"],
+        decode_uuid(value["incarnation"]),
+        value["unclean"],
+        value["active_epoch"],
+        value["shutting_down"],
+    )
 
 
 def _decode_endpoint(text: str, protocols: Mapping[str, str]) -> Listener:
@@ -156,19 +211,37 @@ def _decode_assignment(value: Mapping[str, Sequence[int]]) -> dict[int, tuple[in
 
 
 def encode_state(node: StateNode) -> bytes:
-    # By hand: an unclean start writes thousands of these, and json.dumps takes four times as long.
+    # Built by hand: an unclean start writes thousands of these, and json.dumps takes four times as long.
     isr = ",".join(map(str, node.isr))
     return (
         f'{{"controller_epoch":{node.controller_epoch},"leader":{node.leader},"version":1,'
-        f'"leader_epoch":{node.leader_epoch},"isr":[{isr}]}}'
+        f'"leader_epoch":{node.leader_epoch},"isr":[{isr}]{_encode_recovery(node)}}}'
     ).encode()
 
 
-@lru_cache(maxsize=1024)  # of thousands of partitions most are alike: the same leader, first epoch
+def _encode_recovery(node: StateNode) -> str:
+    """The fields that ZooKeeper mode did not have. Left out when they are empty."""
+    if not (node.elr or node.last_known_elr or node.is_recovering):
+        return ""
+    text = ',"leader_recovery_state":1' if node.is_recovering else ""
+    if node.elr:
+        text += f',"elr":[{",".join(map(str, node.elr))}]'
+    if node.last_known_elr:
+        text += f',"last_known_elr":[{",".join(map(str, node.last_known_elr))}]'
+    return text
+
+
+@lru_cache(maxsize=1024)  # Most of thousands of partitions are equal: the same leader, first epoch.
 def decode_state(data: bytes) -> StateNode:
     value = _load(data)
     return StateNode(
-        value["leader"], value["leader_epoch"], tuple(value["isr"]), value.get("controller_epoch", 0)
+        value["leader"],
+        value["leader_epoch"],
+        tuple(value["isr"]),
+        value.get("controller_epoch", 0),
+        tuple(value.get("elr", ())),
+        tuple(value.get("last_known_elr", ())),
+        value.get("leader_recovery_state", 0) == 1,
     )
 
 

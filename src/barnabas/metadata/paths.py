@@ -1,4 +1,4 @@
-"""Where everything stands in the tree: ZooKeeper's paths as Kafka uses them."""
+"""The paths of the tree: ZooKeeper's paths as Kafka uses them."""
 
 BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
@@ -9,20 +9,24 @@ CLUSTER_ID = "/cluster/id"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 DELETE_TOPICS = "/admin/delete_topics"
 LOG_DIRECTORIES = "/barnabas/log_directories"
-"""Not of Kafka: which log directories each broker had when it was last started."""
+"""Not part of Kafka: the log directories of each broker at its last start."""
+
+REGISTRATIONS = "/barnabas/registrations"
+"""Not part of Kafka: what outlives the session of a broker."""
 
 TOPIC_CONFIGS = "/config/topics"
 BROKER_CONFIGS = "/config/brokers"
 GROUP_CONFIGS = "/config/groups"
 DEFAULT_ENTITY = "<default>"
-"""The child of /config/brokers that stands for all brokers."""
+"""The child of /config/brokers for the cluster-wide default."""
 
-# What must be there before the first broker works, parents first (Kafka's persistent paths, and groups).
+# Nodes that must exist before the first broker starts, parents first (Kafka's persistent paths, and groups).
 PERSISTENT = (
     "/admin",
     DELETE_TOPICS,
     "/barnabas",
     LOG_DIRECTORIES,
+    REGISTRATIONS,
     "/brokers",
     BROKER_IDS,
     "/brokers/seqid",
@@ -44,6 +48,10 @@ PERSISTENT = (
 
 def broker(broker_id: int) -> str:
     return f"{BROKER_IDS}/{broker_id}"
+
+
+def registration(broker_id: int) -> str:
+    return f"{REGISTRATIONS}/{broker_id}"
 
 
 def log_directories(broker_id: int) -> str:
@@ -71,7 +79,7 @@ def topic_config(name: str) -> str:
 
 
 def broker_config(broker_id: str) -> str:
-    """`broker_id` as a resource is named: empty for the default of all brokers."""
+    """`broker_id` as a resource name: empty for the cluster-wide default."""
     return f"{BROKER_CONFIGS}/{broker_id or DEFAULT_ENTITY}"
 
 
@@ -80,7 +88,7 @@ def group_config(group: str) -> str:
 
 
 def escape(name: str) -> str:
-    """A free-form name as one path element; topic names and numbers need no escape."""
+    """A free-form name as one path element. Topic names and numbers need no escape."""
     for character, code in (("%", "%25"), ("/", "%2F"), ("\0", "%00")):
         name = name.replace(character, code)
     return {".": "%2E", "..": "%2E%2E"}.get(name, name)

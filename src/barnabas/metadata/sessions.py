@@ -1,35 +1,56 @@
-"""Who is alive: a session is a file that its process keeps locked.
+"""Sessions of the embedded store: a row in the database, and a file that the session's process keeps locked.
 
-`<database>-sessions/<16 hex digits>` is locked with flock(2) for the life of the session. The kernel lets go
-of the lock when the process ends, however it ends, so a session is dead when its file is gone or unlocked.
-flock belongs to the open file, not to the process, so two stores of one process are two sessions; a forked
-child lets go of its copy at once, and an executed one never gets it (close-on-exec).
+The row decides: a session is live while it has its row, and every write of a session checks the row within
+its transaction. The file shows other processes when they may remove the row. It is named
+`<database>-sessions/<16 hex digits>`, is locked with flock(2) for the lifetime of the session, and holds a
+stamp: the time of CLOCK_MONOTONIC in nanoseconds (8 bytes, little endian), which the process renews. A
+session is dead if
 
-Invariant: an id is in the database only after its file was locked, and a file is removed only by its owner or
-by who found it unlocked. Nothing here needs to survive a crash.
+- its file is missing or unlocked: the process has ended, for any reason; the kernel releases the lock, or
+- its stamp is older than the session timeout: the process is stopped or hangs.
+
+A stamp is written to the page cache only. It costs no sync and need not survive a crash, as no lock does. For
+the same reason the stamp of a locked file is always of this boot. CLOCK_MONOTONIC is the same for all
+processes of a host and does not count the time that the host is suspended. A file without a stamp is that of
+an earlier version of Barnabas; its lock alone decides. A session that renews its stamp in the moment of its
+removal is expired: its row is missing.
+
+flock belongs to the open file, not to the process, so two stores of one process are two sessions. A forked
+child closes its copy at once, and an executed program never gets it (close-on-exec).
+
+Invariant: a row is inserted only after the file was locked and stamped. A file is removed only by its owner,
+or by a process that found it unlocked or has removed the row. Nothing here needs to survive a crash.
 """
 
 import contextlib
 import fcntl
 import os
+import struct
+import threading
 import weakref
 from pathlib import Path
 
 from barnabas.metadata.store import StoreError
 
+_STAMP = struct.Struct("<q")
 
-class Session:
-    """Our own place among the living, until `close()`."""
 
-    def __init__(self, directory: Path) -> None:
+class StoreSession:
+    """The session of this store, until `close()`."""
+
+    def __init__(self, directory: Path, now_ns: int) -> None:
         self.directory: Path = directory
         self.id: int = 0
         self._fd: int = -1
+        # A stamp must never be written to a descriptor that was closed and belongs to another file by now.
+        self._fd_lock: threading.Lock = threading.Lock()
         try:
             directory.mkdir(parents=True, exist_ok=True)
             while self._fd < 0:
                 self._try_to_lock_new_file()
+            self.stamp(now_ns)
         except OSError as error:
+            self.close()
             raise StoreError(f"cannot open a session in {directory}: {error.strerror}") from error
         _open_sessions.add(self)
 
@@ -42,25 +63,31 @@ class Session:
             is_linked = os.fstat(fd).st_nlink > 0
         except OSError:
             is_linked = False
-        # Between open and lock, somebody who cleans up may have taken the file for a dead one's.
+        # Between open and lock, another process may have removed the file as that of an expired session.
         if is_linked:
             self.id, self._fd = session_id, fd
         else:
             os.close(fd)
 
-    @property
-    def is_lost(self) -> bool:
-        """True when the file was removed by someone: everybody else holds us for dead."""
-        return self._fd < 0 or os.fstat(self._fd).st_nlink == 0
+    def stamp(self, now_ns: int) -> None:
+        """Renew the session for one timeout. Raises OSError if the file cannot be written."""
+        with self._fd_lock:
+            if self._fd >= 0:
+                os.pwrite(self._fd, _STAMP.pack(now_ns), 0)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            with contextlib.suppress(OSError):
-                session_path(self.directory, self.id).unlink()
-            self.abandon()
+        with self._fd_lock:
+            if self._fd >= 0:
+                with contextlib.suppress(OSError):
+                    session_path(self.directory, self.id).unlink()
+                self._close_fd()
 
     def abandon(self) -> None:
-        """Let go of our copy of the lock without ending the session: what a forked child does."""
+        """Close this process's copy of the lock without ending the session: a forked child does this."""
+        self._fd_lock = threading.Lock()
+        self._close_fd()
+
+    def _close_fd(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -70,23 +97,24 @@ def session_path(directory: Path, session_id: int) -> Path:
     return directory / f"{session_id:016x}"
 
 
-def is_alive(directory: Path, session_id: int) -> bool:
+def is_alive(directory: Path, session_id: int, stamped_since_ns: int) -> bool:
+    """Returns whether the session's process runs, and has renewed its stamp since this time."""
     try:
-        return not _is_unlocked(session_path(directory, session_id))
+        return _stamp(session_path(directory, session_id)) >= stamped_since_ns
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise StoreError(f"cannot tell if session {session_id:016x} is alive: {error.strerror}") from error
+        raise StoreError(f"cannot check if session {session_id:016x} is alive: {error.strerror}") from error
 
 
 def forget(directory: Path, session_id: int) -> None:
-    """Remove the file of a session that was found dead."""
+    """Remove the file of an expired session."""
     with contextlib.suppress(OSError):
         session_path(directory, session_id).unlink()
 
 
 def remove_stale_files(directory: Path, keep: frozenset[int]) -> None:
-    """Remove files of the dead that own nothing any more, so that they do not pile up."""
+    """Remove the files of expired sessions without nodes, so that they do not accumulate."""
     try:
         paths = list(directory.iterdir())
     except OSError:
@@ -94,24 +122,32 @@ def remove_stale_files(directory: Path, keep: frozenset[int]) -> None:
     for path in paths:
         with contextlib.suppress(OSError, ValueError):
             if int(path.name, 16) not in keep:
-                _is_unlocked(path, unlink=True)
+                _stamp(path, unlink=True)
 
 
-def _is_unlocked(path: Path, *, unlink: bool = False) -> bool:
-    """Ask with a shared lock, so that two who ask do not take each other for the owner."""
+_UNLOCKED = -(2**63)
+_NEVER_STALE = 2**63
+
+
+def _stamp(path: Path, *, unlink: bool = False) -> int:
+    """Returns the session's stamp, or `_UNLOCKED`. Removes an unlocked file on request.
+
+    Tests with a shared lock, so that two processes that test do not take each other for the owner.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         if unlink:
-            path.unlink()  # while we hold it: nobody can lock the file in between
-        return True
+            path.unlink()  # With the lock held: no other process can lock the file in between.
+        return _UNLOCKED
     except BlockingIOError:
-        return False
+        stamp = os.pread(fd, _STAMP.size, 0)
+        return int(_STAMP.unpack(stamp)[0]) if len(stamp) == _STAMP.size else _NEVER_STALE
     finally:
         os.close(fd)
 
 
-_open_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+_open_sessions: weakref.WeakSet[StoreSession] = weakref.WeakSet()
 
 
 def _abandon_all() -> None:

@@ -1,14 +1,17 @@
-"""The embedded store's database file: its tables, how it is opened, and what its errors mean to a person.
+"""The embedded store's database file: its tables, how it is opened, and error messages for its failures.
 
-Format (application id "Barn", user version 1), one SQLite file in WAL mode:
+Format (application id "Barn", user version 2), one SQLite file in WAL mode:
 
     nodes     one row per node: path, parent path, data, version, the transactions that created and last
               changed it, the owning session (0: persistent), the counter for sequential children
-    removals  which path was removed in which transaction: what a watcher needs and `nodes` cannot tell
+    removals  which path was removed in which transaction: watches need it, and `nodes` does not have it
     state     one row: number of the last transaction, and up to which one `removals` was pruned
+    sessions  one row per session and its timeout; a session without its row has expired
 
-Crash promise: every commit is synced (synchronous=FULL) before the call returns, and SQLite's WAL makes a
-transaction whole or absent whatever dies. A file that is not ours is never written to.
+User version 1 had no `sessions`: `open_database` adds the table, with a row for each owner of a node.
+
+Crash guarantee: every commit is synced (synchronous=FULL) before the call returns, and SQLite's WAL makes a
+transaction whole or absent after a crash. A file of another application is never written to.
 """
 
 import sqlite3
@@ -20,9 +23,12 @@ from pathlib import Path
 from barnabas.metadata.store import StoreError
 
 APPLICATION_ID = 0x4261726E
-FORMAT = 1
+FORMAT = 2
 BUSY_TIMEOUT_SECONDS = 10.0
+FORMAT_1_TIMEOUT_MS = 9000
+"""The session timeout of processes that wrote format 1. They do not write stamps: see `sessions`."""
 
+_SESSIONS = "CREATE TABLE sessions (id INTEGER PRIMARY KEY, timeout_ms INTEGER NOT NULL)"
 _TABLES = f"""
 CREATE TABLE nodes (
     path TEXT PRIMARY KEY,
@@ -41,6 +47,7 @@ CREATE TABLE removals (id INTEGER PRIMARY KEY, removed_in INTEGER NOT NULL, path
 CREATE INDEX removals_by_change ON removals (removed_in);
 CREATE TABLE state (last_transaction INTEGER NOT NULL, pruned_up_to INTEGER NOT NULL);
 INSERT INTO state VALUES (0, 0);
+{_SESSIONS};
 INSERT INTO nodes VALUES ('/', NULL, x'', 0, 0, 0, 0, 0);
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
@@ -48,16 +55,17 @@ PRAGMA user_version = {FORMAT};
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """A connection to the database at `path`, which is created if it is not there."""
+    """A connection to the database at `path`. Creates the database if it does not exist."""
     with clear_errors(path):
         connection = connect(path)
         try:
-            # In one transaction: the answers must be of one moment, while others may be creating it.
+            # In one transaction: the checks must see one state, while another process may be creating the
+            # database.
             connection.execute("BEGIN")
-            is_ours = _is_ours(connection, path)
+            file_format = _check_format(connection, path)
             connection.execute("COMMIT")
-            if not is_ours:
-                _create(connection, path)
+            if file_format != FORMAT:
+                _bring_to_format(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -65,7 +73,7 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection to a database that `open_database` has seen; for any thread, but one at a time."""
+    """A connection to a database that `open_database` has checked, for any thread, but one at a time."""
     connection = sqlite3.connect(
         path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -73,33 +81,42 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """True for our database, False for an empty one; anything else is refused."""
+def _check_format(connection: sqlite3.Connection, path: Path) -> int:
+    """Returns the format of a Barnabas database, 0 for an empty one. Any other raises StoreError."""
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (file_format,) = connection.execute("PRAGMA user_version").fetchone()
     if application_id == APPLICATION_ID:
-        if file_format != FORMAT:
+        if not 1 <= file_format <= FORMAT:
             raise StoreError(
-                f"{path} has metadata format {file_format}, this version of Barnabas reads format {FORMAT}"
+                f"{path} has metadata format {file_format},"
+                f" this version of Barnabas reads formats up to {FORMAT}"
             )
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         if path.stat().st_size % page_size:
             raise StoreError(f"metadata store {path} is damaged (its last page is not whole)")
-        return True
+        return int(file_format)
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application_id or file_format or tables:
         raise StoreError(f"{path} is the database of another application, not a metadata store of Barnabas")
-    return False
+    return 0
 
 
-def _create(connection: sqlite3.Connection, path: Path) -> None:
+def _bring_to_format(connection: sqlite3.Connection, path: Path) -> None:
     _switch_to_wal(connection)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Somebody else may have been first while we waited for the lock.
-        if not _is_ours(connection, path):
+        # Another process may have done it before this one got the lock.
+        file_format = _check_format(connection, path)
+        if file_format == 0:
             for statement in _TABLES.split(";\n"):
                 connection.execute(statement)
+        elif file_format == 1:
+            connection.execute(_SESSIONS)
+            connection.execute(
+                "INSERT INTO sessions SELECT DISTINCT owner, ? FROM nodes WHERE owner != 0",
+                (FORMAT_1_TIMEOUT_MS,),
+            )
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -1,12 +1,14 @@
 """One write transaction on the embedded store's tables.
 
-`Writer` lives between BEGIN IMMEDIATE and COMMIT, which are its caller's. All its changes carry one number. A
-transaction that changes nothing (a Check, the end of a session without nodes) leaves the file as it was.
+`Writer` exists between BEGIN IMMEDIATE and COMMIT, which its caller executes. All its changes carry one
+transaction number. A transaction that changes nothing (a Check, the end of a session without nodes) leaves
+the file as it was.
 """
 
 import sqlite3
 from collections.abc import Callable
 
+from barnabas.metadata.sqlite_schema import FORMAT_1_TIMEOUT_MS
 from barnabas.metadata.store import (
     ANY_VERSION,
     BadVersion,
@@ -27,22 +29,24 @@ from barnabas.metadata.store import (
 )
 
 KEPT_REMOVALS = 100_000
-"""How many removals are kept, at least, for watchers that are behind."""
+"""The minimum number of removals that are kept for watches that are behind."""
 
 
 class Writer:
-    def __init__(self, connection: sqlite3.Connection, owner: int, is_alive: Callable[[int], bool]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, owner: int, is_alive: Callable[[int, int], bool]
+    ) -> None:
         self._connection: sqlite3.Connection = connection
         self._owner: int = owner
-        self._is_alive: Callable[[int], bool] = is_alive
+        self._is_alive: Callable[[int, int], bool] = is_alive
         self._known_parents: set[str] = set()
         (last,) = connection.execute("SELECT last_transaction FROM state").fetchone() or (None,)
         if last is None:
-            raise StoreError("the metadata store is damaged: it does not know its last transaction")
+            raise StoreError("the metadata store is damaged: its last transaction number is missing")
         self.transaction: int = last + 1
         self.has_changes: bool = False
         self.has_removals: bool = False
-        self.dead_sessions: list[int] = []
+        self.removed_sessions: list[int] = []
 
     def apply(self, operation: Operation) -> OperationResult:
         check_path(operation.path)
@@ -59,7 +63,7 @@ class Writer:
                 return None
 
     def finish(self) -> None:
-        """Write down the transaction's number; to be called once, before COMMIT."""
+        """Write the transaction's number. Called once, before COMMIT."""
         if not self.has_changes:
             return
         self._connection.execute("UPDATE state SET last_transaction = ?", (self.transaction,))
@@ -76,8 +80,19 @@ class Writer:
         )
         self._connection.execute("DELETE FROM removals WHERE id <= ?", limit)
 
+    def add_session(self, session_id: int, timeout_ms: int) -> None:
+        self._connection.execute("INSERT INTO sessions VALUES (?, ?)", (session_id, timeout_ms))
+
+    def all_sessions(self) -> dict[int, int]:
+        return all_sessions(self._connection)
+
+    def has_session(self, session_id: int) -> bool:
+        return has_session(self._connection, session_id)
+
     def remove_session(self, session_id: int) -> None:
-        """Remove every node that lives with this session."""
+        """Remove this session's row, which ends the session, and every node of it."""
+        self._connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+        self.removed_sessions.append(session_id)
         where = "FROM nodes WHERE owner = ?"
         removed = self._connection.execute(
             f"INSERT INTO removals (removed_in, path) SELECT ?, path {where} ORDER BY path",
@@ -87,12 +102,11 @@ class Writer:
             self._connection.execute(f"DELETE {where}", (session_id,))
             self.has_changes = self.has_removals = True
 
-    def remove_dead_session(self, session_id: int) -> None:
-        self.remove_session(session_id)
-        self.dead_sessions.append(session_id)
-
     def _find(self, path: str, version: int) -> tuple[int, int, int]:
-        """Version, creating transaction and owner of the node, which must be there, at that version."""
+        """Version, creating transaction and owner of the node.
+
+        Raises if it is missing or has another version.
+        """
         row: tuple[int, int, int] | None = self._connection.execute(
             "SELECT version, created_in, owner FROM nodes WHERE path = ?", (path,)
         ).fetchone()
@@ -133,9 +147,9 @@ class Writer:
 
     def _remove_if_dead(self, path: str) -> bool:
         owner = self._find(path, ANY_VERSION)[2]
-        if owner == 0 or self._is_alive(owner):
+        if owner == 0 or self._is_alive(owner, self.all_sessions()[owner]):
             return False
-        self.remove_dead_session(owner)
+        self.remove_session(owner)
         return True
 
     def _set(self, operation: Set) -> Stat:
@@ -155,7 +169,7 @@ class Writer:
         below = "FROM nodes WHERE path > ? AND path < ?"
         bounds = (path + "/", path + "0")
         if operation.recursive:
-            # From the bottom up, as a client of ZooKeeper would have to do it.
+            # From the bottom up, as a ZooKeeper client would have to do it.
             self._connection.execute(
                 f"INSERT INTO removals (removed_in, path) SELECT ?, path {below} ORDER BY path DESC",
                 (self.transaction, *bounds),
@@ -169,3 +183,23 @@ class Writer:
         self._connection.execute("DELETE FROM nodes WHERE path = ?", (path,))
         self._known_parents.clear()
         self.has_changes = self.has_removals = True
+
+
+def has_session(connection: sqlite3.Connection, session_id: int) -> bool:
+    """Returns whether this session is live: whether it still has its row."""
+    row = connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    return row is not None
+
+
+def all_sessions(connection: sqlite3.Connection) -> dict[int, int]:
+    """Returns the timeout of every session, in milliseconds.
+
+    A process that wrote format 1 has nodes without a row.
+    """
+    rows = connection.execute(
+        "SELECT id, timeout_ms FROM sessions UNION ALL"
+        " SELECT DISTINCT owner, ? FROM nodes"
+        " WHERE owner != 0 AND owner NOT IN (SELECT id FROM sessions)",
+        (FORMAT_1_TIMEOUT_MS,),
+    )
+    return dict(rows.fetchall())

@@ -1,4 +1,4 @@
-"""Which parts of the image are out of date when given paths have changed."""
+"""The parts of the image that are out of date after a change of given paths."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class Stale:
     brokers: bool = False
     controller: bool = False
     topics: dict[str, set[int] | None] = field(default_factory=dict)
-    """Partitions whose state has changed, by topic; None for the topic as a whole."""
+    """Partitions whose state has changed, by topic. None for the topic as a whole."""
     topic_configs: set[str] = field(default_factory=set)
     broker_configs: set[str] = field(default_factory=set)
     group_configs: set[str] = field(default_factory=set)
@@ -31,7 +31,7 @@ class Stale:
                 self.everything = True
             case ["config", "topics" | "brokers" | "groups"]:
                 self.everything = True
-            case ["brokers", "ids", *_]:
+            case ["brokers", "ids", *_] | ["barnabas", "registrations", *_]:
                 self.brokers = True
             case ["controller" | "controller_epoch"]:
                 self.controller = True
@@ -48,4 +48,4 @@ class Stale:
             case ["config", "groups", element]:
                 self.group_configs.add(entity_name(element))
             case _:
-                pass  # a node without a meaning for the image: a directory, or another application's
+                pass  # A node that is not part of the image: a directory, or another application's node.

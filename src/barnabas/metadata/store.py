@@ -1,12 +1,12 @@
-"""The metadata store as the rest of Barnabas sees it: ZooKeeper's model, without ZooKeeper.
+"""The interface of the metadata store: ZooKeeper's model, without ZooKeeper.
 
-A tree of nodes, each with bytes and a version; compare-and-set by version; ephemeral nodes that vanish with
-the session of their creator; sequential names; watches; transactions that happen whole or not at all.
-`sqlite_store` is the embedded implementation; any other must pass `tests/unit/metadata/store_contract.py`.
+A tree of nodes, each with bytes and a version; compare-and-set by version; ephemeral nodes that are removed
+with the session of their creator; sequential names; watches; atomic transactions. `sqlite_store` is the
+embedded implementation. Every implementation must pass `tests/unit/metadata/store_contract.py`.
 
-Every method is synchronous and may be called from any thread. A write has reached the disk when it returns.
-Watch callbacks run on a thread of the store, one batch after another, and never while a store lock is held,
-so they may call the store. To follow something without a gap: watch first, then read.
+Every method is synchronous and may be called from any thread. A write is on disk when it returns. Watch
+callbacks run on a thread of the store, one batch after another, and never with a store lock held, so they may
+call the store. To follow a node without a gap, watch first, then read.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ ANY_VERSION = -1
 
 
 class StoreError(Exception):
-    """The store could not do what was asked; the message is one line that a person can act upon."""
+    """The store could not execute the operation. The message is one line that a person can act upon."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.operation_index: int = -1
-        """Which operation of a transaction failed; -1 outside of one."""
+        """The index of the failed operation of a transaction. -1 outside of a transaction."""
 
 
 class PathError(StoreError):
@@ -45,7 +45,7 @@ class NodeExists(PathError):
 
 
 class BadVersion(PathError):
-    reason = "was changed by someone else"
+    reason = "was changed by another process"
 
 
 class NotEmpty(PathError):
@@ -57,18 +57,22 @@ class NoChildrenForEphemerals(PathError):
 
 
 class SessionExpired(StoreError):
-    """The session is over, by `close()` or by loss: its ephemeral nodes are gone, it can do nothing more."""
+    """The session has ended, by `close()` or by expiry. Its ephemeral nodes are removed.
+
+    After an expiry every write raises this until `renew()`. Reads and watches keep working: the loss of the
+    session is not the loss of the store. After `close()` every method raises this.
+    """
 
 
 class Stat(NamedTuple):
-    """What the store knows of a node besides its bytes. Transaction numbers only ever grow."""
+    """The store's properties of a node besides its bytes. Transaction numbers only increase."""
 
     version: int
     created_in: int
     """Number of the transaction that created the node (ZooKeeper's czxid: a broker's epoch)."""
     modified_in: int
     ephemeral_owner: int
-    """Id of the session the node lives with; 0 for a persistent node."""
+    """Id of the session that owns the node. 0 for a persistent node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +95,12 @@ class Delete:
     path: str
     version: int = ANY_VERSION
     recursive: bool = False
-    """Also everything below."""
+    """Delete everything below as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The node must exist, at this version, for the transaction to happen."""
+    """The transaction fails unless the node exists at this version."""
 
     path: str
     version: int = ANY_VERSION
@@ -112,9 +116,9 @@ class Change(Enum):
     CHANGED = "changed"
     DELETED = "deleted"
     CHILDREN = "children"
-    """A child came or went (only for watches that are not recursive)."""
+    """A child was created or deleted (only for watches that are not recursive)."""
     LOST = "lost"
-    """The store cannot say what happened since the last batch: read everything again."""
+    """The store does not know what happened since the last batch: read everything again."""
 
 
 class WatchEvent(NamedTuple):
@@ -134,13 +138,31 @@ class Watch(Protocol):
 class MetadataStore(Protocol):
     @property
     def session_id(self) -> int:
-        """Id of this session, as ephemeral nodes carry it in `Stat.ephemeral_owner`."""
+        """Id of this session, as ephemeral nodes carry it in `Stat.ephemeral_owner`.
+
+        An expired session keeps its id until `renew()`.
+        """
+        ...
+
+    def on_expired(self, callback: Callable[[], None]) -> None:
+        """Call back, on a thread of the store, when the session ends other than by close().
+
+        At most once per session. The callback stays for the sessions that `renew()` begins. If the session
+        has already expired, the callback is called soon.
+        """
+        ...
+
+    def renew(self) -> int:
+        """Begin a new session after the last one has expired. Returns its id.
+
+        Watches stay and get one LOST event. Returns the id of the current session if it has not expired.
+        """
         ...
 
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
     ) -> str:
-        """Create a node below an existing, persistent parent; the path created (see `sequential`)."""
+        """Create a node below an existing, persistent parent. Returns the created path (see `sequential`)."""
         ...
 
     def get(self, path: str) -> tuple[bytes, Stat]: ...
@@ -156,20 +178,23 @@ class MetadataStore(Protocol):
         ...
 
     def subtree(self, path: str) -> dict[str, tuple[bytes, int]]:
-        """The node and everything below it, path -> (data, version), parents first; empty if not there."""
+        """Returns the node and everything below it, path -> (data, version), parents first.
+
+        Empty if missing.
+        """
         ...
 
     def transaction(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations, or none and raise the first failing one's error, with its `operation_index`."""
+        """Execute all operations, or none and raise the first error, with its `operation_index`."""
         ...
 
     def watch(
         self, path: str, callback: WatchCallback, *, recursive: bool = False, skip_own: bool = False
     ) -> Watch:
-        """Call back for every change of the node and its children, or with `recursive` of anything below.
+        """Call back for every change of the node and its children, or with `recursive` of everything below.
 
-        The node need not exist. Changes that follow each other quickly may arrive as one. With `skip_own`
-        the store may leave out what was written through this very store object.
+        The node need not exist. Changes in quick succession may arrive as one. With `skip_own` the store may
+        leave out writes through the same store object.
         """
         ...
 

@@ -1,1 +1,4 @@
-"""Sockets: listeners, connections, frames in, responses out in order. Knows nothing of what they mean."""
+"""Sockets: listeners, connections, request frames, and responses in request order.
+
+Does not parse requests.
+"""

@@ -1,48 +1,41 @@
 """One client connection: a non-blocking socket, frames in, responses out in order.
 
 Invariants:
-- Requests are dispatched in the order they came, and answered in that order.
-- While a request holds the connection back, or while the peer does not read its responses, nothing more
-  is dispatched and, past a small backlog, nothing more is read: memory per connection is bounded.
-- Bytes and file ranges leave through one queue, so a header never overtakes the records of the response
-  before it. Records go from the page cache to the socket by `sendfile`.
+- Requests are dispatched in the order of arrival. Responses are sent in the same order.
+- No request is dispatched while an earlier one holds the connection back, or while the peer does not read its
+  responses. Beyond a small backlog nothing is read either. Memory per connection is bounded.
+- Responses are sent through one queue (`network.send_queue`).
 """
 
 import logging
-import os
 import socket
-from asyncio import AbstractEventLoop
-from collections import deque
+from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
 from barnabas.base.loop_holds import HOLD_SECONDS
-from barnabas.base.ranges import FileRange
+from barnabas.base.principal import ANONYMOUS, Principal
 from barnabas.network.framing import LENGTH_SIZE, BadFrame, FrameBuffers, FrameReader
 from barnabas.network.request_memory import RequestMemory
-from barnabas.network.responses import Part, Parts, Pending, ResponseQueue
+from barnabas.network.responses import Parts, Pending, ResponseQueue
+from barnabas.network.send_queue import SendQueue
 from barnabas.network.turn import Turn
 
 logger = logging.getLogger("network")
 
 RECEIVE_BUFFER_SIZE = 256 * 1024
-# Bytes of answers that are not sent, or not yet in turn, from which on no further request of the connection
-# is dispatched.
+# Bytes of responses that are queued, or wait for an earlier response. At this limit no further request of the
+# connection is dispatched.
 UNSENT_LIMIT = 1024 * 1024
-# Bytes read ahead while the connection is held back; reading on is how a hang-up is noticed.
+# Bytes read ahead while the connection is held back. Reading on detects that the peer has disconnected.
 BACKLOG_LIMIT = 64 * 1024
-# Up to here joining small answers is cheaper than a vector of buffers; beyond, records would be copied.
-_JOIN_LIMIT = 4 * 1024
-_MAX_VECTORS = 256
-_MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)
-_SENDFILE_CHUNK = 4 * 1024 * 1024
 
 OnFrame = Callable[["Connection", memoryview], Parts | Pending | None]
 
 
 class Peer(NamedTuple):
-    """Who is at the other end, and through which listener they came."""
+    """The address of the client, and the listener it connected to."""
 
     host: str
     port: int
@@ -50,13 +43,14 @@ class Peer(NamedTuple):
 
 
 class Connection:
-    """Owned by the event loop's thread. `on_closed` is called once, whoever closed it."""
+    """Owned by the event loop's thread. `on_closed` is called once, for every cause of the close."""
 
-    # attributes by lifetime: the process's, the connection's, the traffic's
+    # Attributes by lifetime: process, connection, traffic.
     __slots__ = (
         "_dispatching",
         "_is_finishing",
         "_is_greedy",
+        "_is_paused",
         "_is_reading",
         "_is_writing",
         "_loop",
@@ -69,11 +63,12 @@ class Connection:
         "_responses",
         "_socket",
         "_turn",
-        "_unsent",
+        "_unmute",
         "_waits_for_memory",
         "is_closed",
         "last_active",
         "peer",
+        "principal",
         "shortcut",
     )
 
@@ -97,8 +92,10 @@ class Connection:
 
         self._socket: socket.socket = sock
         self.peer: Peer = peer
+        self.principal: Principal = ANONYMOUS
+        """Who the client has proved to be."""
         self.shortcut: Callable[[memoryview], Parts | Pending | None] | None = None
-        """Tried first for every frame; None as its result leaves the frame to `on_frame`'s usual way."""
+        """Tried first for every frame. If it returns None, `on_frame` handles the frame."""
         self.is_closed: bool = False
         self.last_active: float = loop.time()
 
@@ -108,10 +105,12 @@ class Connection:
         self._waits_for_memory: bool = False
         self._reader: FrameReader = FrameReader(max_frame, buffers)
         self._responses: ResponseQueue = ResponseQueue()
-        self._out: deque[Part] = deque()
-        self._unsent: int = 0
+        self._out: SendQueue = SendQueue(sock)
         self._dispatching: bool = False
         self._is_finishing: bool = False
+        self._unmute: TimerHandle | None = None
+        self._is_paused: bool = False
+        """Dispatches no request: it is finishing or muted."""
         self._is_greedy: bool = False
         self._is_writing: bool = False
         self._is_reading: bool = True
@@ -130,7 +129,7 @@ class Connection:
             if not self._receive():
                 return
         except BlockingIOError:
-            self.last_active = self._loop.time()  # part of a large frame came
+            self.last_active = self._loop.time()  # A part of a large frame was received.
             return
         except OSError as error:
             self.close(f"read failed: {error}")
@@ -138,7 +137,10 @@ class Connection:
         self._dispatch_frames()
 
     def _wait_for_memory(self) -> None:
-        """Requests of all connections hold as much as they may: begin none until some are done."""
+        """The requests of all connections are at the memory limit.
+
+        Read no new request until some are done.
+        """
         self._waits_for_memory = True
         self._memory.when_available(self._on_memory)
         self._update_reading()
@@ -149,7 +151,7 @@ class Connection:
             self._update_reading()
 
     def _receive(self) -> bool:
-        """Read once (a torn frame: as far as it goes); True when there may be frames to dispatch."""
+        """Read once (a partial frame: as far as it goes). Returns True if there may be frames to dispatch."""
         reader = self._reader
         target = reader.target
         if target is None:
@@ -173,17 +175,17 @@ class Connection:
         return True
 
     def _dispatch_frames(self) -> None:
-        """Dispatch what is complete and allowed, keep the rest, send what is ready."""
+        """Dispatch the complete frames that are allowed, keep the rest, send the responses that are ready."""
         reader, responses = self._reader, self._responses
         clock = self._turn.clock
         now = clock()
         end_of_turn = now + self._turn.seconds
-        # With nobody else to serve, a client that pipelines is sent its first answer at once: it goes on
-        # while the others are made, and neither waits for the other (measured: 1.6 times the rate).
+        # If no other connection has requests, a pipelining client gets its first response at once. The client
+        # then works on it while the next responses are made (measured: 1.6 times the rate).
         is_alone = send_first = self._turn.begin(self)
         self._dispatching = True
         try:
-            while not (self._is_finishing or self._unsent or responses) or not self._must_wait():
+            while not (self._is_paused or self._out.unsent or responses) or not self._must_wait():
                 frame = reader.next_frame()
                 if frame is None:
                     if self._is_greedy:
@@ -197,7 +199,7 @@ class Connection:
                 elif result is not None and responses:
                     responses.add_done(result)
                 elif result is not None:
-                    self._enqueue(result)
+                    self._out.add(result)
                     if send_first and reader.kept:
                         send_first = False
                         self._flush()
@@ -216,37 +218,38 @@ class Connection:
             self._turn.answer_at_end(self)
 
     def _end_turn(self, frame: memoryview, seconds: float) -> None:
-        """The turn is over, or the connection; the last request took `seconds`."""
+        """End the turn, or the connection is closed. The last request took `seconds`."""
         if seconds > HOLD_SECONDS:
             self._turn.on_held(self, frame, seconds)
-        if not self.is_closed:  # else: what the peer sent behind this is dropped with the connection
+        if not self.is_closed:  # If it is closed, the remaining frames of the peer are dropped.
             self._loop.call_soon(self._dispatch_backlog)
             if not self._is_greedy:
                 self._is_greedy = True
                 self._turn.used_up(self)
 
     def send_answers(self) -> None:
-        """Send what is ready and in turn."""
+        """Send the responses that are ready and in order."""
         if not self.is_closed:
             self._flush_responses()
 
     def _dispatch_backlog(self) -> None:
-        """Go on with requests that were received while the connection was held back."""
+        """Dispatch the requests that were received while the connection was held back."""
         if self._reader.kept and not self.is_closed and not self._must_wait():
             self._dispatch_frames()
 
     def _must_wait(self) -> bool:
-        if self._is_finishing:
+        if self._is_paused:
             return True
-        if self._unsent + self._responses.ready_bytes > UNSENT_LIMIT:
+        if self._out.unsent + self._responses.ready_bytes > UNSENT_LIMIT:
             self._flush()
-            if self.is_closed or self._unsent + self._responses.ready_bytes > UNSENT_LIMIT:
+            if self.is_closed or self._out.unsent + self._responses.ready_bytes > UNSENT_LIMIT:
                 return True
         return bool(self._responses) and self._responses.is_held_back
 
     def _update_reading(self) -> None:
-        if self._is_reading and not self._responses and not self._out and not self._waits_for_memory:
-            return  # the usual case: everything is answered and sent
+        is_idle = not (self._responses or self._out.unsent or self._waits_for_memory or self._is_paused)
+        if is_idle and self._is_reading:
+            return  # The usual case: every response is sent.
         has_room = not self._must_wait() or self._reader.kept < BACKLOG_LIMIT
         wanted = not self.is_closed and not self._waits_for_memory and has_room
         if wanted and not self._is_reading:
@@ -258,7 +261,7 @@ class Connection:
     # --- out ----------------------------------------------------------------------------------------
 
     def _on_completed(self) -> None:
-        """A pending response is there: send what is in turn, and go on with what waited behind it."""
+        """A pending response is complete: send what is in order, and dispatch the requests behind it."""
         if self.is_closed or self._dispatching:
             return
         self._flush_responses()
@@ -266,31 +269,24 @@ class Connection:
 
     def _flush_responses(self) -> None:
         if self._responses:
-            self._enqueue(self._responses.take_ready())
+            self._out.add(self._responses.take_ready())
         self._flush()
         if not self.is_closed:
             self._update_reading()
 
-    def _enqueue(self, parts: Parts) -> None:
-        for part in parts:
-            size = part.size if isinstance(part, FileRange) else len(part)
-            if size:  # an empty part would never count as sent
-                self._out.append(part)
-                self._unsent += size
-
     def _flush(self) -> None:
         """Send until the queue is empty or the socket is full."""
         out = self._out
-        if self._is_writing or not out:
+        if self._is_writing or not out.unsent:
             return
         try:
-            self._send_queued()
+            out.send()
         except BlockingIOError:
             pass
         except OSError as error:
             self.close(f"write failed: {error}")
             return
-        if out and not self.is_closed:
+        if out.unsent and not self.is_closed:
             self._is_writing = True
             self._loop.add_writer(self._socket, self._on_writable)
 
@@ -304,72 +300,37 @@ class Connection:
         self._update_reading()
         self._dispatch_backlog()
 
-    def _send_queued(self) -> None:
-        out = self._out
-        while out:
-            head = out[0]
-            if isinstance(head, FileRange):
-                self._send_range(head)
-                continue
-            if len(out) == 1:
-                count = self._socket.send(head)
-            else:
-                count = self._send_buffers()
-            self._sent_bytes(count)
-
-    def _send_buffers(self) -> int:
-        """One call for the buffers at the head of the queue."""
-        buffers: list[bytes | bytearray | memoryview] = []
-        size = flags = 0
-        for part in self._out:
-            if isinstance(part, FileRange):
-                # The kernel may keep these few bytes and send them together with the records.
-                flags = _MORE_FOLLOWS
-                break
-            if len(buffers) == _MAX_VECTORS:
-                break
-            buffers.append(part)
-            size += len(part)
-        if size <= _JOIN_LIMIT:
-            return self._socket.send(b"".join(buffers), flags)
-        return self._socket.sendmsg(buffers, [], flags)
-
-    def _sent_bytes(self, count: int) -> None:
-        out = self._out
-        self._unsent -= count
-        while count:
-            head = out[0]
-            assert not isinstance(head, FileRange)
-            if count < len(head):
-                out[0] = memoryview(head)[count:]
-                return
-            count -= len(head)
-            out.popleft()
-
-    def _send_range(self, head: FileRange) -> None:
-        count = os.sendfile(
-            self._socket.fileno(), head.file.fd, head.position, min(head.size, _SENDFILE_CHUNK)
-        )
-        if count == 0:
-            # The log was truncated under a response that promised these bytes: the frame cannot be
-            # completed, and the client must not read the next response as the rest of this one.
-            raise OSError(f"{head.file.path} ends before byte {head.position + head.size}")
-        self._unsent -= count
-        if count == head.size:
-            self._out.popleft()
-        else:
-            self._out[0] = FileRange(head.file, head.position + count, head.size - count)
-
     # --- end ----------------------------------------------------------------------------------------
 
     def stop_dispatching(self) -> None:
-        """Begin no further request: the broker is stopping."""
-        self._is_finishing = True
+        """Dispatch no further request: the broker is stopping."""
+        self._is_finishing = self._is_paused = True
+
+    def mute(self, seconds: float) -> None:
+        """Dispatch no further request for `seconds`, or until the end of an earlier `mute` that ends later.
+
+        Responses are sent meanwhile. This is how a client that exceeds its quota is slowed down.
+        """
+        if self.is_closed:
+            return
+        end = self._loop.time() + seconds
+        if self._unmute is not None:
+            end = max(end, self._unmute.when())
+            self._unmute.cancel()
+        self._unmute = self._loop.call_at(end, self._on_unmute)
+        self._is_paused = True
+
+    def _on_unmute(self) -> None:
+        self._unmute = None
+        self._is_paused = self._is_finishing
+        self._dispatch_backlog()
+        if not self.is_closed:
+            self._update_reading()
 
     @property
     def has_unanswered(self) -> bool:
-        """A request is under way, or its answer is."""
-        return bool(self._responses or self._out)
+        """Whether a request is being handled, or its response is not sent yet."""
+        return bool(self._responses or self._out.unsent)
 
     def close(self, reason: str, *, is_fault: bool = False) -> None:
         if self.is_closed:
@@ -380,14 +341,18 @@ class Connection:
         if self._is_writing:
             self._loop.remove_writer(self._socket)
         if is_fault:
-            # The requests before the bad one were good: their answers leave, as far as the socket takes them.
+            # The requests before the bad frame were valid: their responses are sent, as far as the socket
+            # takes them.
             with suppress(OSError):
-                self._send_queued()
+                self._out.send()
         self._socket.close()
+        if self._unmute is not None:
+            self._unmute.cancel()
         self._memory.forget(self._on_memory)
         self._turn.left_over(self)
         self._reader.discard()
         self._out.clear()
-        self.shortcut = None  # it knows this connection: nobody should have to wait for the collector
+        # It refers to this connection: break the cycle, so that no collector run is needed.
+        self.shortcut = None
         self._responses.cancel_all()
         self._on_closed(self)

@@ -1,9 +1,9 @@
-"""Cutting a stream of bytes into length-prefixed frames. No socket here.
+"""Split a stream of bytes into length-prefixed frames. Does no I/O.
 
-One receive buffer is shared by all connections: what a read brought is consumed at once. A frame that is
-torn at its end gets a buffer of its own, and the socket then writes straight into that. While frames are
-large the four bytes of length are read alone, so that no byte of a frame lands in the shared buffer first. An
-idle connection owns no buffer at all.
+All connections share one receive buffer: the bytes of a read are consumed at once. A frame that is incomplete
+at its end gets a buffer of its own, and the socket then writes directly into that buffer. While frames are
+large, the four bytes of length are read alone, so that no byte of a frame is copied from the shared buffer.
+An idle connection owns no buffer.
 """
 
 import mmap
@@ -14,7 +14,7 @@ from barnabas.network.request_memory import RequestMemory
 
 _LENGTH = struct.Struct(">i")
 LENGTH_SIZE = _LENGTH.size
-# From here on an extra system call for the length is cheaper than copying the frame's beginning.
+# From this size on, an extra system call for the length is cheaper than copying the beginning of the frame.
 LARGE_FRAME = 128 * 1024
 _SPARE_LIMIT = 4 * 1024 * 1024
 _SPARES = 4
@@ -24,14 +24,14 @@ _NOTHING = memoryview(b"")
 
 
 class BadFrame(Exception):
-    """The peer does not speak this protocol, or asks for more than is allowed: close the connection."""
+    """The peer does not speak this protocol, or exceeds a limit: close the connection."""
 
 
 class FrameBuffers:
-    """Buffers for torn frames. Large ones are used again by whichever connection needs one next.
+    """Buffers for incomplete frames. Large buffers are reused by other connections.
 
-    A large buffer is mapped, not allocated: its pages take no memory before bytes arrive in them, so a peer
-    that announces much and sends little gets address space only (a bytearray would be zeroed at once).
+    A large buffer is mapped, not allocated: its pages take no memory before bytes arrive in them. A peer that
+    announces a large frame and sends little takes address space only (a bytearray would be zeroed at once).
     """
 
     def __init__(self, memory: RequestMemory | None = None) -> None:
@@ -39,7 +39,7 @@ class FrameBuffers:
         self._spares: list[mmap.mmap] = []
 
     def take(self, size: int) -> Buffer:
-        """At least `size` bytes; raises BadFrame when the system has no room for them."""
+        """Returns a buffer of at least `size` bytes. Raises BadFrame if the system has no memory for it."""
         if size < LARGE_FRAME:
             return bytearray(size)
         for number, spare in enumerate(self._spares):
@@ -48,10 +48,10 @@ class FrameBuffers:
         try:
             return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, MemoryError) as error:
-            raise BadFrame(f"no memory for a frame of {size} bytes: {error}") from error
+            raise BadFrame(f"No memory for a frame of {size} bytes: {error}") from error
 
     def give_back(self, buffer: Buffer) -> None:
-        """Nobody looks at it any more."""
+        """Return a buffer that is no longer in use."""
         if isinstance(buffer, mmap.mmap) and len(buffer) <= _SPARE_LIMIT and len(self._spares) < _SPARES:
             self._spares.append(buffer)
 
@@ -59,7 +59,7 @@ class FrameBuffers:
 class FrameReader:
     """`feed` what was received, then take `next_frame` until it is None, then `detach`.
 
-    A frame is a read-only view, valid until the next `feed` or `received`: whoever needs its bytes for
+    A frame is a read-only view, valid until the next `feed` or `received`. A caller that needs its bytes for
     longer copies them. Frames not taken before `detach` are kept and can be taken later.
     """
 
@@ -87,24 +87,24 @@ class FrameReader:
         self._size: int = 0
         self._filled: int = 0
         self._taken: Buffer | None = None
-        """The buffer of the frame that was taken last."""
+        """The buffer of the last frame that was taken."""
         self._taken_size: int = 0
         self.expects_large: bool = False
 
     @property
     def target(self) -> memoryview | None:
-        """Where the socket should write next while a torn frame is being completed, else None."""
+        """The buffer for the next read while a frame is incomplete, else None."""
         if self._torn is None or self._filled == self._size:
             return None
         return memoryview(self._torn)[self._filled : self._size]
 
     @property
     def kept(self) -> int:
-        """Bytes received that no taken frame covers."""
+        """Received bytes that belong to no frame taken so far."""
         return self._end - self._position + self._filled
 
     def received(self, count: int) -> None:
-        """The socket wrote `count` bytes to `target`."""
+        """Record that the socket wrote `count` bytes to `target`."""
         self._filled += count
 
     def feed(self, chunk: memoryview) -> None:
@@ -113,7 +113,7 @@ class FrameReader:
         self._view, self._position, self._end = chunk.toreadonly(), 0, len(chunk)
 
     def next_frame(self) -> memoryview | None:
-        """The next complete frame, without its length; raises BadFrame."""
+        """Returns the next complete frame, without its length. Raises BadFrame."""
         if self._torn is not None:
             return self._take_completed()
         begin = self._position + LENGTH_SIZE
@@ -121,7 +121,7 @@ class FrameReader:
             return None
         (size,) = _LENGTH.unpack_from(self._view, self._position)
         if not 0 <= size <= self._limit:
-            raise BadFrame(f"a frame of {size} bytes was announced, allowed are 0 to {self._limit}")
+            raise BadFrame(f"A frame of {size} bytes was announced; 0 to {self._limit} are allowed")
         end = begin + size
         if end > self._end:
             self._start_torn(begin, size)
@@ -130,7 +130,7 @@ class FrameReader:
         return self._view[begin:end]
 
     def detach(self) -> None:
-        """Let go of the shared buffer: what is left of it becomes the connection's own."""
+        """Release the shared buffer: the connection keeps a copy of the rest."""
         taken, self._taken = self._taken, None
         if taken is not None:
             self._buffers.give_back(taken)
@@ -142,7 +142,7 @@ class FrameReader:
             self._view, self._position, self._end = _NOTHING, 0, 0
 
     def discard(self) -> None:
-        """The connection is closed: the rest of a frame will not come."""
+        """Release the buffers: the connection is closed, and the rest of a frame will not arrive."""
         if self._torn is not None:
             self._torn = None
             self._buffers.memory.free(self._size)

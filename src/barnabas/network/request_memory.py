@@ -1,9 +1,9 @@
-"""Bytes of requests that are being received or worked on, and their bound (`queued.max.request.bytes`).
+"""Memory of requests that are being received or handled, and its limit (`queued.max.request.bytes`).
 
-As in Apache Kafka (`SimpleMemoryPool`, not strict) a request may be begun while anything is left, so that
-the bound can be passed by one request. From then on no connection begins to read another one until some are
-done; who is in the middle of a request goes on with it. A request that fits into the receive buffer, which
-all connections share, and is answered at once takes nothing.
+As in Apache Kafka (`SimpleMemoryPool`, not strict), a request may be started while any memory is left, so
+that one request can exceed the limit. Then no connection starts to read another request until some are done.
+A connection in the middle of a request continues. A request that fits into the shared receive buffer and gets
+its response at once takes nothing.
 
 Belongs to the event loop's thread.
 """
@@ -15,7 +15,7 @@ class RequestMemory:
     __slots__ = ("_limit", "_waiting", "is_exhausted", "used")
 
     def __init__(self, limit: int = -1) -> None:
-        """`limit` in bytes; not positive: none."""
+        """`limit` in bytes. There is no limit if it is not positive."""
         self._limit: int = limit
         self._waiting: dict[Callable[[], None], None] = {}
         self.used: int = 0
@@ -34,7 +34,7 @@ class RequestMemory:
                 resume()
 
     def when_available(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once when there is room again."""
+        """Call `resume` once, when memory is available again."""
         self._waiting[resume] = None
 
     def forget(self, resume: Callable[[], None]) -> None:

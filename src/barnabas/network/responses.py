@@ -1,8 +1,8 @@
-"""Responses on their way out: what a request handler may return, and the queue that keeps their order.
+"""Responses: what a request handler may return, and the queue that keeps their order.
 
-A handler returns a list of parts (sent now, or as soon as earlier requests are answered), None (no
-response: acks=0), or a `Pending` it completes later. Responses leave in the order of the requests,
-whoever finishes first.
+A handler returns a list of parts (sent as soon as the responses of earlier requests are sent), None (no
+response: acks=0), or a `Pending` that it completes later. Responses are sent in the order of the requests,
+not in the order of completion.
 """
 
 from collections import deque
@@ -15,11 +15,11 @@ Parts = list[Part]
 
 
 class Pending:
-    """A response that is not there yet.
+    """A response that is not complete yet.
 
-    `holds_back`: later requests of the same connection wait for it (everything but Produce, whose
-    appends must not wait for the acknowledgement of earlier ones). `release` ends that before the answer is
-    there; then too `when_complete`'s callback runs, and finds that it is not done.
+    `holds_back`: later requests of the same connection wait for it (every API but Produce, whose appends must
+    not wait for the acknowledgement of earlier ones). `release` ends that before the response is complete.
+    The callback of `when_complete` runs then too, and finds that the response is not done.
     """
 
     __slots__ = ("_cancel", "_on_complete", "holds_back", "is_done", "parts")
@@ -32,7 +32,10 @@ class Pending:
         self._on_complete: Callable[[], None] | None = None
 
     def complete(self, parts: Parts) -> None:
-        """Answer; called once, from the event loop's thread. Ignored when the connection is gone."""
+        """Set the response. Called once, from the event loop's thread.
+
+        Ignored if the connection is closed.
+        """
         if self.is_done:
             return
         self.parts = parts
@@ -40,8 +43,25 @@ class Pending:
         if self._on_complete is not None:
             self._on_complete()
 
+    def become(self, result: "Parts | Pending | None") -> None:
+        """Respond with a handler's late result: now, never (None), or when its own `Pending` is done."""
+        if not isinstance(result, Pending):
+            self.complete(result or [])
+        elif self.is_done:  # The connection is closed.
+            result.cancel()
+        else:
+            self.on_cancel(result.cancel)
+            result.when_complete(lambda: self._follow(result))
+            self._follow(result)
+
+    def _follow(self, other: "Pending") -> None:
+        if other.is_done:
+            self.complete(other.parts)
+        elif not other.holds_back:
+            self.release()
+
     def release(self) -> None:
-        """Later requests need not wait any more; the answer still comes first."""
+        """Let later requests go on. The response is still sent before theirs."""
         if not self.is_done and self.holds_back:
             self.holds_back = False
             if self._on_complete is not None:
@@ -54,7 +74,7 @@ class Pending:
         self._cancel = cancel
 
     def cancel(self) -> None:
-        """The connection is gone: nobody waits for this any more."""
+        """The connection is closed: the response is no longer needed."""
         if self.is_done:
             return
         self.is_done = True
@@ -67,14 +87,16 @@ def size_of(parts: Parts) -> int:
 
 
 class ResponseQueue:
-    """The requests of one connection that are not answered yet, oldest first."""
+    """The requests of one connection that have no response yet, oldest first."""
 
     __slots__ = ("_waiting", "ready_bytes")
 
     def __init__(self) -> None:
         self.ready_bytes: int = 0
-        """Of answers that wait for one before them. Only those that were there at once count: others hold
-        the connection back, or are a few bytes long (acknowledgements of Produce).
+        """Bytes of responses that wait for an earlier one.
+
+        Only responses that were complete at once count: others
+        hold the connection back, or are a few bytes long (acknowledgements of Produce).
         """
         self._waiting: deque[Pending] = deque()
 
@@ -98,7 +120,7 @@ class ResponseQueue:
         self.ready_bytes += size_of(parts)
 
     def take_ready(self) -> Parts:
-        """Parts of every answered request that has no unanswered one before it."""
+        """Returns the parts of every response that has no incomplete response before it."""
         ready: Parts = []
         waiting = self._waiting
         while waiting and waiting[0].is_done:

@@ -1,7 +1,7 @@
-"""Listeners: bind, accept, keep the table of connections, close the idle ones, stop.
+"""Listeners: bind, accept, keep the table of connections, close idle connections, stop.
 
-Connections do not take the last descriptors: one whose descriptor lies beyond `max_descriptor` is closed
-at once, unless idle log files can be closed for it, and the listener pauses (`base.descriptors`).
+Connections never take the last file descriptors. A connection whose descriptor is above `max_descriptor` is
+closed at once, unless idle log files can be closed for it, and the listener pauses (`base.descriptors`).
 """
 
 import asyncio
@@ -18,15 +18,18 @@ from barnabas.network.turn import OnHeld, Turn
 
 logger = logging.getLogger("network")
 
+Listen = Callable[[str | None, int], socket.socket]
+"""Makes a listening socket that does not block, for a host and a port."""
+
 _BACKLOG = 1024
 _ACCEPTS_PER_WAKE = 64
 _REPORT_SECONDS = 10.0
-"""Refused connections are reported once in this time."""
+"""Refused connections are logged once in this interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class SocketOptions:
-    """What the configuration says about sockets; -1 leaves a buffer to the operating system."""
+    """Socket settings of the configuration. -1 leaves a buffer size to the operating system."""
 
     max_frame: int = 100 * 1024 * 1024
     send_buffer: int = -1
@@ -34,7 +37,7 @@ class SocketOptions:
     max_idle_seconds: float = 600.0
     max_connections: int = 2**31 - 1
     max_descriptor: int = 2**31 - 1
-    """Sockets with this number or a higher one are not accepted."""
+    """Sockets with this descriptor or a higher one are not accepted."""
 
 
 class Server:
@@ -43,15 +46,15 @@ class Server:
     def __init__(
         self,
         options: SocketOptions,
-        on_frame: OnFrame,
         holds: LoopHolds,
         on_held: OnHeld,
         make_room: Callable[[], bool] = lambda: False,
         memory: RequestMemory | None = None,
+        listen: Listen | None = None,
     ) -> None:
-        """`make_room` closes files that are not in use, and says whether there were any."""
+        """`make_room` closes files that are not in use. It returns whether there were any."""
+        self._listen: Listen = listen or listening_socket
         self._options: SocketOptions = options
-        self._on_frame: OnFrame = on_frame
         self._make_room: Callable[[], bool] = make_room
         self._refused: int = 0
         self._last_report: float | None = None
@@ -61,18 +64,23 @@ class Server:
         self._turn: Turn = Turn(self._loop, holds, on_held)
         self._listening: dict[socket.socket, str] = {}
         self._idle_sweep: asyncio.TimerHandle | None = None
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}
+        """An ordered set: they are closed in the order of arrival."""
 
     def bind(self, name: str, host: str | None, port: int) -> int:
-        """Bind a listener (port 0: any free one) without accepting yet; its port. May raise OSError."""
-        sock = _bound_socket(host, port)
+        """Bind a listener without accepting yet. Port 0 takes a free port. Returns the port.
+
+        Raises OSError.
+        """
+        sock = self._listen(host, port)
         if self._options.receive_buffer >= 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer)
         self._listening[sock] = name
         return int(sock.getsockname()[1])
 
-    def start(self) -> None:
-        """Accept from now on; who connected since `bind` is waiting in the backlog."""
+    def start(self, on_frame: OnFrame) -> None:
+        """Accept connections. Clients that connected since `bind` wait in the backlog."""
+        self._on_frame: OnFrame = on_frame
         for sock, name in self._listening.items():
             self._loop.add_reader(sock, self._on_acceptable, sock, name)
         self._schedule_idle_sweep()
@@ -84,8 +92,8 @@ class Server:
             except BlockingIOError:
                 return
             except OSError as error:
-                # The peer stays in the backlog, others go on.
-                logger.error("Cannot accept a connection on %s: %s", name, error)
+                # The peer stays in the backlog. Other connections are not affected.
+                logger.error("Cannot accept a connection on listener %s: %s", name, error)
                 self._pause_accepting(listening, name)
                 return
             if sock.fileno() >= self._options.max_descriptor and not self._make_room():
@@ -119,7 +127,7 @@ class Server:
 
     def _start_connection(self, sock: socket.socket, address: tuple[str, int], name: str) -> None:
         if len(self.connections) >= self._options.max_connections:
-            logger.warning("Connection from %s refused: max.connections is reached", address[0])
+            logger.warning("Connection from %s refused: the limit max.connections is reached", address[0])
             sock.close()
             return
         sock.setblocking(False)
@@ -137,13 +145,16 @@ class Server:
             buffers=self._frame_buffers,
             turn=self._turn,
             on_frame=self._on_frame,
-            on_closed=self.connections.discard,
+            on_closed=self._forget,
         )
-        self.connections.add(connection)
+        self.connections[connection] = None
+
+    def _forget(self, connection: Connection) -> None:
+        self.connections.pop(connection, None)
 
     def _schedule_idle_sweep(self) -> None:
         if self._options.max_idle_seconds > 0:
-            # A tenth of the limit: a connection lives at most 10 % longer than configured.
+            # A tenth of the limit: a connection stays open at most 10 % longer than configured.
             pause = min(60.0, max(0.05, self._options.max_idle_seconds / 10))
             self._idle_sweep = self._loop.call_later(pause, self._close_idle)
 
@@ -160,18 +171,23 @@ class Server:
         self._listening.clear()
 
     def stop_dispatching(self) -> None:
-        """From here on no request is begun; those that were are answered."""
+        """Begin no further request. Requests that are being handled get their responses."""
         for connection in self.connections:
             connection.stop_dispatching()
 
+    def forget_shortcuts(self) -> None:
+        """Handle the next request of each connection in full: what a shortcut checked may have changed."""
+        for connection in self.connections:
+            connection.shortcut = None
+
     async def drain(self, seconds: float) -> None:
-        """Give requests under way the time to be answered."""
+        """Wait up to `seconds` for the responses of requests that are being handled."""
         deadline = self._loop.time() + seconds
         while any(each.has_unanswered for each in self.connections):
             if self._loop.time() >= deadline:
                 return
-            # Shutdown only: waking a hundred times a second for at most `seconds` is simpler than
-            # every connection reporting when it turns idle.
+            # At shutdown only: waking a hundred times a second for at most `seconds` is simpler than a report
+            # of every connection that becomes idle.
             await asyncio.sleep(0.01)
 
     def close(self) -> None:
@@ -182,8 +198,8 @@ class Server:
             connection.close("broker is stopping")
 
 
-def _bound_socket(host: str | None, port: int) -> socket.socket:
-    """An unconnected TCP socket bound to `host` (None or empty: every interface)."""
+def listening_socket(host: str | None, port: int) -> socket.socket:
+    """A listening TCP socket bound to `host` (None or empty: every interface). Raises OSError."""
     family = socket.AF_INET6 if host and ":" in host else socket.AF_INET
     if not host and socket.has_dualstack_ipv6():
         return _dualstack_socket(port)

@@ -1,8 +1,8 @@
 """Long work on the event loop in slices of a few milliseconds, one slice per pass of the loop.
 
-A coroutine with much to do awaits `pause` every few items. While its slice lasts, that costs a clock read;
-after that it waits until every connection with something to read had its turn. All long work of a broker
-shares one queue, so that ten long requests hold up the others no more than one.
+A long coroutine awaits `pause` every few items. Within its slice, that costs a clock read. After that it
+waits until every connection with something to read had its turn. All long work of a broker shares one queue,
+so that ten long requests delay the others no more than one.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ class Slices:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_scheduled: bool = False
         self._end: float = float("-inf")
-        """When the slice that was given last is over."""
+        """The time at which the current slice ends."""
 
     def begin(self) -> None:
-        """A slice begins now: for work that is not behind others, such as a request that was just read."""
+        """Begin a slice now: for work that waits for no other work, such as a request that was just read."""
         self._end = self._clock() + SLICE_SECONDS
 
     @property
@@ -30,7 +30,7 @@ class Slices:
         return self._clock() >= self._end
 
     async def pause(self) -> None:
-        """Return at once while the slice lasts, otherwise with the next slice."""
+        """Return at once within the slice, otherwise at the beginning of the next slice."""
         if self._clock() < self._end:
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -45,7 +45,10 @@ class Slices:
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """Give a slice to whoever waits longest; the next one follows a pass of the loop later."""
+        """Give a slice to the coroutine that waits longest.
+
+        The next slice follows one pass of the loop later.
+        """
         self._is_scheduled = False
         while self._waiting:
             turn = self._waiting.popleft()

@@ -1,9 +1,9 @@
 """One pass of the event loop over the connections that have something to read.
 
-Who is alone is answered at once. Where several connections have requests, all of them are served first and
-then answered, one after the other: a client that has many connections wakes up once for all of its answers
-and sends its next requests together, where it would otherwise wake, and wake the broker, for each (measured
-with 50 connections and a request in flight on each: 1.4 times the rate).
+If one connection has requests, each response is sent at once. If several connections have requests, all of
+them are handled first, and then the responses are sent. A client with many connections then wakes up once for
+all responses and sends its next requests together. Otherwise it would wake, and wake the broker, for each
+(measured with 50 connections and a request in flight on each: 1.4 times the rate).
 """
 
 from asyncio import AbstractEventLoop
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from barnabas.base.loop_holds import LoopHolds
 
 TURN = 0.02
-"""Seconds of requests of one connection after which the others have their turn."""
+"""Seconds of requests of one connection after which the other connections have their turn."""
 _SHORTEST_TURN = 0.0005
 
 
@@ -22,11 +22,11 @@ class Answering(Protocol):
 
 
 OnHeld = Callable[[Any, memoryview, float], None]
-"""Called with a connection, its request and how many seconds it held the event loop: longer than allowed."""
+"""Called with a connection, its request and the seconds it held the event loop, if longer than allowed."""
 
 
 def _not_reported(connection: Any, frame: memoryview, seconds: float) -> None:
-    """Nobody is interested."""
+    """Report nothing."""
 
 
 class Turn:
@@ -37,18 +37,18 @@ class Turn:
         self.clock: Callable[[], float] = (holds or LoopHolds()).clock
         self.on_held: OnHeld = on_held
         self.seconds: float = TURN
-        """How long a connection may go on with its requests before the others have their turn."""
+        """How long a connection may go on with its requests before the other connections have their turn."""
         self._greedy: set[Answering] = set()
         self._last: Answering | None = None
         self._answering: list[Answering] = []
 
     def used_up(self, connection: Answering) -> None:
-        """The connection had more requests than fit into its turn: all such connections share `TURN`."""
+        """The requests of the connection did not fit into its turn: all such connections share `TURN`."""
         self._greedy.add(connection)
         self._share()
 
     def left_over(self, connection: Answering) -> None:
-        """A connection that used up a turn before has no more requests than fit, or is closed."""
+        """A connection that used up a turn before now fits into its turn, or is closed."""
         self._greedy.discard(connection)
         self._share()
 
@@ -56,7 +56,7 @@ class Turn:
         self.seconds = max(TURN / max(len(self._greedy), 1), _SHORTEST_TURN)
 
     def begin(self, connection: Answering) -> bool:
-        """Whether the connection is the one that was served last: then no other has any requests."""
+        """Whether the connection is the one served last: then no other connection has requests."""
         is_alone = self._last is connection
         self._last = connection
         return is_alone

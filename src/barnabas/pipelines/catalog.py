@@ -26,12 +26,12 @@ class Pipeline:
 PIPELINES: tuple[Pipeline, ...] = (
     Pipeline(
         "logs",
-        "Access logs to Parquet by date and hour; error rates per service to a topic",
+        "Access logs to a table by date and hour; error rates per service to a topic",
         "barnabas.pipelines.log_collection",
     ),
     Pipeline(
         "activity",
-        "Page views and clicks to sessions, counts and top pages; to topics and Parquet",
+        "Page views and clicks to sessions, counts and top pages; to topics and tables",
         "barnabas.pipelines.activity_tracking",
     ),
     Pipeline(
@@ -41,7 +41,7 @@ PIPELINES: tuple[Pipeline, ...] = (
     ),
     Pipeline(
         "offline-load",
-        "Any topics to Parquet tables, with their offsets; compaction and backfill",
+        "Any topics to tables (Delta Lake), with their offsets; compaction and backfill",
         "barnabas.pipelines.offline_load",
     ),
     Pipeline(
@@ -51,7 +51,7 @@ PIPELINES: tuple[Pipeline, ...] = (
     ),
     Pipeline(
         "report",
-        "An HTML page with plots from the Parquet tables: traffic, latency, errors, top pages",
+        "An HTML page with plots from the tables: traffic, latency, errors, top pages",
         "barnabas.pipelines.report",
     ),
 )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from barnabas.pipelines.common.settings import Settings
 
 _MARK = ".barnabas-demo"
-"""A directory without it is somebody else's, and is left alone."""
+"""A directory without it is not a demo, and is left alone."""
 _SECONDS, _SPEED, _RATE = 30, 720, 4000
 _PATIENCE = 60.0
 _PAGE = "report.html"
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(home: Path, server: str) -> None:
-    _say(f"2/5 events: {_SECONDS * _SPEED // 3600} hours of a shop, told in {_SECONDS} seconds")
+    _say(f"2/5 events: {_SECONDS * _SPEED // 3600} hours of a shop, sent in {_SECONDS} seconds")
     with _generator(server) as generator:
         _say("3/5 Spark starts; the pipelines logs, activity and metrics begin while events come in")
         spark = _open(home, server)
@@ -73,7 +73,7 @@ def _run(home: Path, server: str) -> None:
             generator.wait()
             _say("    the generator has ended: to the end of the data")
             _pipelines(spark, home, server)
-            _say("4/5 dead letters to Parquet (offline-load)")
+            _say("4/5 dead letters to tables (offline-load)")
             _load_dead_letters(spark, home, server)
         finally:
             spark.stop()

@@ -17,7 +17,7 @@
 
 Nothing here looks past the header, and nothing here copies a batch: buffers may be bytes, bytearray or
 memoryview. Bytes that are no batch raise `CorruptMessage`; the formats v0 and v1, which Kafka 4 no longer
-writes, raise `UnsupportedForMessageFormat`, so that nobody takes an old log for a damaged one.
+writes, raise `UnsupportedForMessageFormat`, so that an old log is not taken for a damaged one.
 """
 
 from collections.abc import Iterator

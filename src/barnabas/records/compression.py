@@ -1,4 +1,4 @@
-"""The codecs of a batch's records: the only home of the compression libraries.
+"""The codecs of a batch's records: the only module that uses the compression libraries.
 
 What is written is what Kafka's own clients write, because Kafka's Java readers are strict about it:
 

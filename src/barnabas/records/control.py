@@ -54,8 +54,8 @@ def build_end_marker(
 def read_usual_marker(batch: Buffer) -> tuple[bool, int, int] | None:
     """Whether it commits, the coordinator's epoch and the timestamp of a marker built like those here.
 
-    None for every other batch: `decode_records` can tell. A marker is read on each way into a log, and its
-    numbers are always in the same places.
+    Returns None for every other batch, which `decode_records` can read. A marker is read on each way into a
+    log, and its numbers are always at the same offsets.
     """
     if len(batch) != _SIZE:
         return None

@@ -204,7 +204,7 @@ def changed_batch(
     max_timestamp: int,
     now_ms: int,
 ) -> ValidatedRecords:
-    """The batch with another header, and with `packed` in place of its records if they are to be others."""
+    """The batch with another header, and with `packed` instead of its records if they are replaced."""
     append_time = policy.uses_append_time
     changed = header._replace(
         attributes=header.attributes & ~(CODEC_MASK | TIMESTAMP_TYPE_MASK)

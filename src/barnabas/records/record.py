@@ -4,9 +4,9 @@ Each record is a varint length and a body: attributes (int8, unused), timestamp 
 (varint), key and value (varint length, negative for null, then bytes), and a varint count of headers (key:
 varint length and UTF-8; value like a record's).
 
-Readers take a whole batch, header included, and check no CRC: whoever stores or receives a batch did. What
-cannot be read raises `InvalidRecord` as in Kafka, or what `compression` raises. The loops are written out
-by hand, with short varints inline, because a call per number would be most of the cost.
+Readers take a whole batch, header included. They check no CRC: it was checked when the batch was received or
+stored. What cannot be read raises `InvalidRecord` as in Kafka, or what `compression` raises. The loops are
+written out by hand, with short varints inline, because a call per number would be most of the cost.
 """
 
 from collections.abc import Iterator, Sequence

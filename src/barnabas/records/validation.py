@@ -76,7 +76,7 @@ def validate_produced(
     allow_zstd: bool = True,
     may_defer: bool = False,
 ) -> ValidatedRecords:
-    """Check one partition's produced bytes and bring them into the form that the topic asks for.
+    """Check one partition's produced bytes and bring them into the form that the topic requires.
 
     `from_client` is False for what the broker itself appends (transaction markers, group state); `allow_zstd`
     is False for Produce before v7, whose readers may not know the codec. With `may_defer` a large batch that

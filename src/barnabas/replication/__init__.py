@@ -1,1 +1,1 @@
-"""What a broker does for a partition it holds: appends, reads, the high watermark, and who waits for them."""
+"""A broker's replicas of partitions: appends, reads, the high watermark, and the requests that wait."""

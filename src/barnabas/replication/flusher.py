@@ -1,8 +1,8 @@
-"""fsync off the event loop, many appends to one call.
+"""fsync outside of the event loop, one call for many appends.
 
-A log whose topic asks for it (`flush.messages`, `flush.ms`), and a segment that was sealed by a roll, are
-synced in a thread. Appends that arrive while a sync of their log runs wait for the next one together: group
-commit. Callbacks run on the loop.
+A log whose topic requires it (`flush.messages`, `flush.ms`), and a segment that was sealed by a roll, are
+synced in a thread. Appends that arrive during a sync of their log share the next one: group commit. Callbacks
+run on the loop.
 """
 
 import asyncio
@@ -33,19 +33,19 @@ class Flusher:
         self._running: dict[Log, Future[None]] = {}
 
     def request(self, log: Log, on_flushed: OnFlushed) -> None:
-        """Sync all that `log` holds now; `on_flushed` gets None, or what went wrong."""
+        """Sync all records of `log`. `on_flushed` gets None, or the error."""
         self._waiting.setdefault(log, []).append(on_flushed)
         if log not in self._running:
             self._start_waiting(log)
 
     def request_due(self, log: Log) -> None:
-        """Sync what policy asks for: sealed segments, or everything. Nobody waits for it."""
+        """Sync what the flush policy requires: sealed segments, or everything. No request waits for it."""
         if log in self._running or log in self._waiting:
             return
         try:
             plan = log.due_flush_plan()
         except DirectoryStalled:
-            return  # it is due again when the directory responds
+            return  # It is due again when the directory responds.
         if plan is not None:
             self._run(log, plan, [])
 
@@ -53,15 +53,15 @@ class Flusher:
         try:
             plan = log.flush_plan()
         except DirectoryStalled as stalled:
-            stalled.worker.when_free(partial(self._try_again, log))
+            stalled.worker.when_free(partial(self._retry, log))
             return
         callbacks = self._waiting.pop(log)
         if plan is None:
-            _tell(callbacks, None)
+            _notify(callbacks, None)
         else:
             self._run(log, plan, callbacks)
 
-    def _try_again(self, log: Log) -> None:
+    def _retry(self, log: Log) -> None:
         if log in self._waiting and log not in self._running:
             self._start_waiting(log)
 
@@ -77,29 +77,29 @@ class Flusher:
         self._running.pop(log, None)
         if done.cancelled():
             return
-        # What went wrong is in the plan too: the log takes note of it there and refuses further work.
+        # The error is in the plan too: the log reads it there and refuses further work.
         failure = done.exception()
         error: KafkaError | None = None
         try:
             log.flushed(plan)
         except KafkaError as raised:
             error = raised
-            logger.error("Cannot flush %s: %s", log.topic_partition, raised.message)
+            logger.error("Cannot flush the log of %s: %s", log.topic_partition, raised.message)
         if failure is not None and error is None:
             raise failure
-        _tell(callbacks, error)
+        _notify(callbacks, error)
         if log in self._waiting:
             self._start_waiting(log)
         elif error is None and not log.is_closed:
-            self.request_due(log)  # a segment that was sealed meanwhile
+            self.request_due(log)  # A segment may have been sealed meanwhile.
 
     async def drain(self) -> None:
-        """Wait for every sync that runs or waits: a log that is being flushed cannot be closed."""
+        """Wait for every sync that is running or queued: a log that is being flushed cannot be closed."""
         while self._running:
             await asyncio.wait(list(self._running.values()))
-            await asyncio.sleep(0)  # their callbacks begin the next ones
+            await asyncio.sleep(0)  # Their callbacks start the next ones.
 
 
-def _tell(callbacks: list[OnFlushed], error: KafkaError | None) -> None:
+def _notify(callbacks: list[OnFlushed], error: KafkaError | None) -> None:
     for callback in callbacks:
         callback(error)

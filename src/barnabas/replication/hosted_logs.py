@@ -1,15 +1,15 @@
-"""The logs that this broker's partitions need: there when touched, made and removed a few at a time.
+"""The logs of this broker's partitions: opened on first access, created and deleted a few at a time.
 
-A new log costs a directory and two files, a deleted one a rename: a topic of thousands of partitions would
-hold up every request for seconds. So a call does what fits into a few milliseconds, the rest is done between
-requests, and whoever touches a log that is not there yet gets it at once.
+A new log costs a directory and two files, a deleted log a rename. A topic of thousands of partitions would
+delay every request for seconds. So a call does what fits into a few milliseconds, and the rest is done
+between requests. A log that is accessed before it is created is created at once.
 
-A log that was there before and is not found while a log directory is offline is taken to be in that
-directory: it is not made anew elsewhere, where it would be empty, and in the way when the directory is back.
+A log that existed before and is not found while a log directory is offline is taken to be in that directory.
+It is not created in another directory: that log would be empty, and a duplicate when the directory is back.
 
-A directory that carries another topic's id is a leftover of a topic of the same name. It is never used and
-never deleted: it is set aside under a name ending in `-stray`, with a warning. So is a log that is older than
-its topic and does not say whose it is.
+A directory that carries another topic's id belongs to a deleted topic of the same name. It is never used and
+never deleted: it is renamed to a name ending in `-stray`, with a warning. The same holds for a log that is
+older than its topic and carries no topic id.
 """
 
 import logging
@@ -33,27 +33,35 @@ Schedule = Callable[[Callable[[], None]], object]
 
 class HostedLogs:
     def __init__(
-        self, logs: Logs, config_of: Callable[[str], LogConfig], schedule: Schedule | None = None
+        self,
+        logs: Logs,
+        config_of: Callable[[str], LogConfig],
+        schedule: Schedule | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`schedule` runs a function a little later, on the loop; without it nothing is put off."""
+        """`schedule` runs a function later, on the loop. Without it nothing is deferred."""
         self._logs: Logs = logs
         self._config_of: Callable[[str], LogConfig] = config_of
         self._schedule: Schedule | None = schedule
+        self._monotonic: Callable[[], float] = monotonic
         self._is_scheduled: bool = False
         self._wanted: dict[TopicPartition, UUID] = {}
         self._unwanted: dict[TopicPartition, None] = {}
         self._out_of_reach: set[TopicPartition] = set()
         self._older_than_topic: set[TopicPartition] = set()
-        """There was a log before the topic was created: it is ours only if it carries the topic's id."""
+        """Logs that existed before the topic was created: they are used only if they carry the topic's id."""
 
     def get(self, name: TopicPartition, topic_id: UUID) -> Log:
-        """The partition's log, opened or made if need be; raises StorageError when its disk has failed."""
+        """Returns the partition's log. Opens or creates it if needed.
+
+        Raises StorageError if its disk has failed.
+        """
         if name in self._unwanted:
             self._delete(name)
         log = self._find(name, topic_id)
         self._wanted.pop(name, None)
         if log is None and name in self._out_of_reach:
-            raise StorageError(f"{name} is not in any log directory that works; some are offline")
+            raise StorageError(f"{name} is in no online log directory; some log directories are offline")
         if log is None:
             return self._logs.create(name, topic_id, self._config_of(name.topic))
         if log.topic_id is None:
@@ -61,30 +69,34 @@ class HostedLogs:
         return log
 
     def _find(self, name: TopicPartition, topic_id: UUID) -> Log | None:
-        """The log that is there, if it is the topic's; another topic's is set aside."""
+        """Returns the existing log if it is the topic's. Another topic's log is renamed to `-stray`."""
         is_older = name in self._older_than_topic
         try:
             log = self._logs.get(name)
         except StorageError:
             if not (is_older and self._logs.is_unusable(name)):
                 raise
-            logger.warning("The log of %s cannot be read and is older than its topic: set aside", name)
+            logger.warning(
+                "The log of %s cannot be read and is older than its topic. It is set aside as stray.", name
+            )
             self._logs.set_aside_log(name)
             log = None
         if log is not None and log.topic_id != topic_id and (is_older or log.topic_id is not None):
-            logger.warning("%s was left by another topic of that name: set aside, not used", log.directory)
+            logger.warning(
+                "%s belongs to another topic of that name. It is set aside as stray.", log.directory
+            )
             self._logs.set_aside_log(name)
             log = None
         self._older_than_topic.discard(name)
         return log
 
     def is_known_empty(self, name: TopicPartition) -> bool:
-        """Whether a log has no records, as far as that can be told without opening it."""
+        """Whether a log has no records, as far as that is known without opening it."""
         is_to_be_made = name in self._wanted and name not in self._older_than_topic
         return is_to_be_made or self._logs.is_known_empty(name)
 
     def want(self, name: TopicPartition, topic_id: UUID, *, is_new: bool) -> None:
-        """There shall be a log; `settle` makes it. One that `is_new` cannot be in an offline directory."""
+        """Require a log, which `settle` creates. A log that `is_new` cannot be in an offline directory."""
         if self._logs.has_files(name) and name not in self._unwanted:
             if is_new:
                 self._older_than_topic.add(name)
@@ -96,7 +108,7 @@ class HostedLogs:
             self._wanted[name] = topic_id
 
     def drop(self, name: TopicPartition) -> None:
-        """There shall be no log; `settle` removes it."""
+        """Require that there is no log. `settle` deletes it."""
         self._wanted.pop(name, None)
         self._out_of_reach.discard(name)
         self._older_than_topic.discard(name)
@@ -104,20 +116,20 @@ class HostedLogs:
             self._unwanted[name] = None
 
     def settle(self) -> None:
-        """Do what is wanted: now what is quick, the rest between requests."""
-        if not self._is_scheduled:  # else: there is more to do than fits into a call
+        """Create and delete the required logs: a few now, the rest between requests."""
+        if not self._is_scheduled:  # Otherwise there is more to do than fits into a call.
             self._work(_AT_ONCE_SECONDS)
 
     def finish_deletions(self) -> None:
-        """The broker stops: deleted topics must not be there when it comes back."""
+        """The broker stops: deleted topics must not exist at its next start."""
         self._wanted.clear()
         while self._unwanted:
             self._delete(next(iter(self._unwanted)))
 
     def _work(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
+        deadline = self._monotonic() + seconds
         while self._unwanted or self._wanted:
-            if self._schedule is not None and time.monotonic() > deadline:
+            if self._schedule is not None and self._monotonic() > deadline:
                 if not self._is_scheduled:
                     self._is_scheduled = True
                     self._schedule(self._continue)
@@ -135,7 +147,7 @@ class HostedLogs:
         try:
             self.get(name, self._wanted.pop(name))
         except KafkaError as error:
-            # The partition answers with a storage error until its directory is back.
+            # The partition responds with a storage error until its directory is back.
             logger.error("Cannot create the log of %s: %s", name, error.message)
 
     def _delete(self, name: TopicPartition) -> None:

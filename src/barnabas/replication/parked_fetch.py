@@ -1,16 +1,17 @@
-"""A fetch that waits for more records: until enough are readable, its time is up, or something changed."""
+"""A fetch that waits for more records: until enough are readable, its time is up, or a partition changes."""
 
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable, Sequence
 
 from barnabas.replication.partition import Partition
+from barnabas.replication.partition_environment import FetchIsolation
 
 
 class ParkedFetch:
     """Watches its partitions.
 
-    `try_complete(is_final)` answers when it can and returns how many bytes are still missing, 0 once it
-    has answered.
+    `try_complete(is_final)` responds if it can and returns how many bytes are still missing, 0 once it has
+    responded.
     """
 
     __slots__ = ("_is_over", "_missing", "_partitions", "_timer", "_try_complete")
@@ -23,7 +24,7 @@ class ParkedFetch:
         loop: AbstractEventLoop,
         try_complete: Callable[[bool], int],
         *,
-        committed_only: bool = False,
+        isolation: FetchIsolation = FetchIsolation.HIGH_WATERMARK,
     ) -> None:
         self._partitions: Sequence[Partition] = partitions
         self._missing: int = missing
@@ -31,20 +32,20 @@ class ParkedFetch:
         self._is_over: bool = False
         self._timer: TimerHandle = loop.call_later(max_wait, self.give_up)
         for partition in partitions:
-            partition.watch(self, committed_only=committed_only)
+            partition.watch(self, isolation)
 
     def on_readable(self, added: int) -> None:
-        """`added` bytes more; 0 says that a partition changed in a way only reading will tell."""
+        """`added` more bytes are readable. 0 says that a partition has changed and must be read again."""
         self._missing -= added
         if self._missing > 0 and added:
             return
-        # Less may be readable than was appended (an open transaction): then the wait goes on.
+        # Less may be readable than was appended (an open transaction): then the fetch waits on.
         self._missing = self._try_complete(False)
         if self._missing <= 0:
             self.forget()
 
     def give_up(self) -> None:
-        """The time is up: answer with what there is."""
+        """The time is up: respond with the records that are available."""
         if not self._is_over:
             self.forget()
             self._try_complete(True)

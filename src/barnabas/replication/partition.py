@@ -1,59 +1,45 @@
-"""One partition on this broker: the leader's role.
+"""One partition on this broker: its log, its role, and the requests that wait for it.
 
-Owns the high watermark and everybody who waits for it. Invariants:
+Two frontiers move through the log. The leader's durable end is what its own log may acknowledge: the log end,
+or, where the topic requires a flush, the flushed part. acks=1 waits for it. The high watermark is what every
+replica that counts has; acks=all waits for it, and consumers read below it. Invariants:
 - `log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset`.
-- A consumer sees records below the high watermark only; the watermark moves when every in-sync replica
-  has the record and, where the topic asks for a flush, when it is on disk here.
-- Waiters are told after the state has changed, never in the middle of it.
+- The high watermark comes from its checkpoint and is moved by leadership only (`replication.roles`). It never
+  falls on a leader.
+- The leader epoch is recorded with the log end offset before the log serves anything in that epoch.
+- Waiting requests get their response after the state has changed, never during the change.
 Called from the event loop's thread only.
 """
 
-import logging
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from barnabas.base.deferred import Deferred
 from barnabas.base.errors import (
     FencedLeaderEpoch,
     KafkaError,
     NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
     NotLeaderOrFollower,
     UnknownLeaderEpoch,
     UnknownServerError,
 )
 from barnabas.base.ids import TopicPartition
-from barnabas.metadata.image import PartitionImage
+from barnabas.metadata.image import NO_LEADER, PartitionImage
+from barnabas.metadata.isr_proposal import IsrProposal, IsrResult
 from barnabas.records.deep_validation import DeepValidation
-from barnabas.replication.flusher import Flusher
-from barnabas.replication.hosted_logs import HostedLogs
+from barnabas.replication import isr as in_sync
+from barnabas.replication.isr import InSyncReplicas
+from barnabas.replication.isr_proposals import REFUSED
+from barnabas.replication.partition_environment import PartitionEnvironment
+from barnabas.replication.readable_partition import ReadablePartition
+from barnabas.replication.roles import Follower, Leader, Offline, Role
+from barnabas.replication.waiting import WaitingProducers, notify
 from barnabas.storage.append_info import AppendInfo, AppendOrigin, LateAppend
 from barnabas.storage.directory_worker import DirectoryStalled, Job
 from barnabas.storage.log import Log
-from barnabas.storage.log_slice import LogSlice
 
-logger = logging.getLogger("replication")
-
-READ_COMMITTED = 1
 ALL = -1
-
-
-class Watcher(Protocol):
-    """Somebody who waits for records to become readable (a parked fetch)."""
-
-    def on_readable(self, added: int) -> None:
-        """About `added` more bytes can be read."""
-        ...
-
-    def give_up(self) -> None:
-        """No more will come."""
-        ...
-
-
-class ReadResult(NamedTuple):
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
-    records: LogSlice | None
+_NEVER_FOLLOWED = Offline("the cluster has not assigned it yet")
 
 
 def _must_flush(log: Log) -> bool:
@@ -61,98 +47,137 @@ def _must_flush(log: Log) -> bool:
     return log.log_end_offset - log.recovery_point >= log.config.flush_messages
 
 
-class Partition:
+class Partition(ReadablePartition):
     __slots__ = (
-        "_acks_waiting",
-        "_broker_id",
-        "_flusher",
+        "_environment",
+        "_hidden_size",
+        "_image",
         "_is_closed",
         "_log",
-        "_logs",
-        "_stable_offset",
-        "_unflushed_size",
-        "isr",
+        "_state_version",
+        "_waiting_for_all",
+        "_waiting_for_leader",
         "leader_epoch",
         "leader_id",
         "replicas",
-        "stable_watchers",
+        "role",
         "topic_id",
         "topic_partition",
-        "watchers",
     )
 
     def __init__(
-        self,
-        topic_partition: TopicPartition,
-        topic_id: UUID,
-        broker_id: int,
-        logs: HostedLogs,
-        flusher: Flusher,
+        self, topic_partition: TopicPartition, topic_id: UUID, environment: PartitionEnvironment
     ) -> None:
         self.topic_partition: TopicPartition = topic_partition
         self.topic_id: UUID = topic_id
+        self.role: Role = _NEVER_FOLLOWED
         self.leader_id: int = -1
         self.leader_epoch: int = -1
-        self.isr: tuple[int, ...] = ()
         self.replicas: tuple[int, ...] = ()
-        self.watchers: set[Watcher] = set()
-        self.stable_watchers: set[Watcher] = set()
-        """Those who read committed records only: an append behind an open transaction is nothing to them."""
-        self._stable_offset: int = -1
-        """The last stable offset that `stable_watchers` know of."""
-        self._broker_id: int = broker_id
-        self._logs: HostedLogs = logs
-        self._flusher: Flusher = flusher
+        super().__init__()
+        self._environment: PartitionEnvironment = environment
         self._log: Log | None = None
         self._is_closed: bool = False
-        self._unflushed_size: int = 0
-        self._acks_waiting: list[tuple[int, Callable[[KafkaError | None], None]]] = []
+        self._image: PartitionImage | None = None
+        self._state_version: int = -1
+        self._hidden_size: int = 0
+        """Bytes that were appended above the high watermark."""
+        self._waiting_for_leader: WaitingProducers = WaitingProducers()
+        self._waiting_for_all: WaitingProducers = WaitingProducers()
+
+    # --- the role -----------------------------------------------------------------------------------
 
     def follow(self, image: PartitionImage) -> None:
-        """Take over what the cluster decided about this partition."""
-        self.leader_id = image.leader
-        self.leader_epoch = image.leader_epoch
-        self.isr = image.isr
-        self.replicas = image.replicas
-        if not self.is_leader:
-            self._fail_waiting(NotLeaderOrFollower("leadership moved to another broker"))
+        """Apply what the cluster decided about this partition. An older decision changes nothing."""
+        if image.state_version < self._state_version or image == self._image:
+            return
+        is_same_state = image.state_version == self._state_version
+        self._image, self._state_version = image, image.state_version
+        self.leader_id, self.leader_epoch, self.replicas = image.leader, image.leader_epoch, image.replicas
+        role, broker_id = self.role, self._environment.broker_id
+        if image.leader != broker_id:
+            self._follow_leader(image.leader, image.leader_epoch)
+            return
+        if isinstance(role, Leader) and role.epoch == image.leader_epoch:
+            role.follow(broker_id, image.replicas, role.isr if is_same_state else InSyncReplicas(image.isr))
+        else:
+            now_ms = self._now_ms()
+            role = self.role = Leader(broker_id, image.leader_epoch, image.replicas, image.isr, now_ms)
+        log = self._log
+        if log is not None and not log.is_closed:
+            self._lead(role, log)
+        self._environment.on_role(self.topic_partition)
+        if image.is_recovering:  # Elected outside of the ISR: there is nothing to recover from (KIP-704).
+            self._propose(role, role.isr.committed)
+
+    def _follow_leader(self, leader_id: int, epoch: int) -> None:
+        """A follower of the same leader and epoch stays as it is: its fetches go on."""
+        role = self.role
+        if isinstance(role, Follower) and (role.leader_id, role.epoch) == (leader_id, epoch):
+            return
+        self.role = Follower(leader_id, epoch)
+        self._fail_waiting(NotLeaderOrFollower("leadership moved to another broker"))
+        self._environment.on_role(self.topic_partition)
+
+    def resign(self) -> None:
+        """Lead only what the cluster decides from now on: the registration of this broker has changed.
+
+        A single replica goes on to lead: no other broker can be elected.
+        """
+        if isinstance(self.role, Leader) and len(self.replicas) > 1:
+            self._follow_leader(NO_LEADER, self.leader_epoch)
 
     @property
     def is_leader(self) -> bool:
-        return self.leader_id == self._broker_id
+        return isinstance(self.role, Leader)
 
     @property
     def log(self) -> Log:
-        """The log, opened or made when first touched; raises StorageError when its disk has failed."""
+        """Returns the log, opened or created on first access. Raises StorageError if its disk has failed."""
         log = self._log
         if log is None or log.is_closed:
-            if self._is_closed:  # another topic may have this name by now: its log is not this partition's
-                raise NotLeaderOrFollower(f"{self.topic_partition} is no longer here")
-            self._log = log = self._logs.get(self.topic_partition, self.topic_id)
-            self._advance_high_watermark(log)
+            if self._is_closed:  # Another topic may have this name now: its log is not this partition's.
+                raise NotLeaderOrFollower(f"{self.topic_partition} is no longer on this broker")
+            self._log = log = self._environment.logs.get(self.topic_partition, self.topic_id)
+            role = self.role
+            if isinstance(role, Leader):
+                self._lead(role, log)
         return log
+
+    def _lead(self, leader: Leader, log: Log) -> None:
+        if not leader.has_begun:
+            epochs = log.leader_epochs
+            if leader.epoch > epochs.latest_epoch:
+                epochs.assign(leader.epoch, log.log_end_offset)
+            leader.begin(log.log_end_offset, max(log.high_watermark, log.recovery_point))
+        self._advance_durable_end(leader, log)
 
     @property
     def is_known_empty(self) -> bool:
-        """There are no records, as far as that can be told without opening the log."""
-        return self._logs.is_known_empty(self.topic_partition)
+        """Whether there are no records, as far as that is known without opening the log."""
+        return self._environment.logs.is_known_empty(self.topic_partition)
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
-        """Refuse what is meant for another broker or another epoch (KIP-320)."""
+        """Refuse a request for another broker or another leader epoch (KIP-320)."""
         if current_leader_epoch >= 0:
             if current_leader_epoch < self.leader_epoch:
                 raise FencedLeaderEpoch(f"leader epoch {current_leader_epoch} is older than ours")
             if current_leader_epoch > self.leader_epoch:
                 raise UnknownLeaderEpoch(f"leader epoch {current_leader_epoch} is newer than ours")
-        if not self.is_leader:
-            raise NotLeaderOrFollower(f"broker {self._broker_id} does not lead {self.topic_partition}")
+        if not isinstance(self.role, Leader):
+            raise self._not_leader()
+
+    def _not_leader(self) -> NotLeaderOrFollower:
+        broker_id = self._environment.broker_id
+        return NotLeaderOrFollower(f"broker {broker_id} does not lead {self.topic_partition}")
 
     def check_replica(self, replica_id: int, current_leader_epoch: int = -1) -> None:
-        """Refuse a follower that is none: only other replicas may read above the high watermark."""
-        if replica_id in self.replicas and replica_id != self._broker_id:
+        """Refuse a fetch by a broker that has no replica: only replicas may read above the high watermark."""
+        role = self.role
+        if isinstance(role, Leader) and replica_id in role.followers:
             return
         message = f"broker {replica_id} is not a follower of {self.topic_partition}"
-        # As in Kafka: the epoch may be newer than the assignment known here, so that a follower retries.
+        # As in Kafka: the epoch may be newer than the assignment known here, so that the follower retries.
         raise UnknownLeaderEpoch(message) if current_leader_epoch >= 0 else NotLeaderOrFollower(message)
 
     # --- writing ------------------------------------------------------------------------------------
@@ -168,24 +193,21 @@ class Partition:
         may_defer: bool = False,
         prepared: DeepValidation | None = None,
     ) -> AppendInfo:
-        """Append as leader. `when_acknowledged` says when the producer may be told.
+        """Append as leader. `must_wait` and `when_acknowledged` say when the append may be acknowledged.
 
         `transaction_version` says by which rules the epoch of a marker is checked (KIP-890). `may_defer` and
         `prepared`: see `Log.append_as_leader`.
         """
-        if self.leader_id != self._broker_id:
-            self.check_leader()
+        role = self.role
+        if not isinstance(role, Leader):
+            raise self._not_leader()
         log = self.log
-        # A topic cannot want more replicas in sync than it has (Kafka's effective min ISR).
-        if acks == ALL and len(self.isr) < min(log.config.min_insync_replicas, len(self.replicas)):
-            raise NotEnoughReplicas(
-                f"{self.topic_partition} has {len(self.isr)} replicas in sync, "
-                f"min.insync.replicas asks for {log.config.min_insync_replicas}"
-            )
+        if acks == ALL and role.followers and role.is_under_min_isr(log.config.min_insync_replicas):
+            raise NotEnoughReplicas(self._too_few(role, log))
         try:
             info = log.append_as_leader(
                 records,
-                self.leader_epoch,
+                role.epoch,
                 origin=origin,
                 allow_zstd=allow_zstd,
                 transaction_version=transaction_version,
@@ -195,147 +217,238 @@ class Partition:
         except DirectoryStalled as stalled:
             if stalled.job is None:
                 raise
-            return self._append_late(log, stalled.job, len(records))
+            return self._append_late(log, stalled.job, len(records), acks)
         if not info.duplicate:
-            self._appended(log, info, len(records))
+            self._appended(role, log, info, len(records))
         return info
 
-    def _appended(self, log: Log, info: AppendInfo, size: int) -> None:
-        if _must_flush(log):
-            self._unflushed_size += size
-            self._flusher.request(log, self._on_flushed)
-            return
-        if info.rolled:
-            self._flusher.request_due(log)
-        self._move_high_watermark(log, log.log_end_offset)
-        if self.watchers:
-            self._tell(self.watchers, size)
-        if self.stable_watchers:
-            self._tell_stable_watchers(log, info.base_offset, size)
+    def _too_few(self, leader: Leader, log: Log) -> str:
+        return (
+            f"{self.topic_partition} has {len(leader.isr.committed)} in-sync replicas, "
+            f"min.insync.replicas is {log.config.min_insync_replicas}"
+        )
 
-    def _append_late(self, log: Log, job: Job[AppendInfo], size: int) -> LateAppend:
-        """The log's directory does not respond: it appends later, and whoever waits is told then."""
+    def _appended(self, leader: Leader, log: Log, info: AppendInfo, size: int) -> None:
+        if _must_flush(log):
+            self._hidden_size += size
+            self._environment.flusher.request(log, self._on_flushed)
+        else:
+            if info.rolled:
+                self._environment.flusher.request_due(log)
+            leader.durable_end = end = log.log_end_offset
+            if leader.followers or self._hidden_size:
+                self._hidden_size += size
+                self._advance_high_watermark(leader, log)
+            else:
+                self._move_high_watermark(leader, log, end)
+                if self.watchers:
+                    notify(self.watchers, size, self.topic_partition)
+                if self.stable_watchers:
+                    self.notify_stable_watchers(log, info.base_offset, size)
+            if self._waiting_for_leader:
+                self._waiting_for_leader.reach(end)
+        if self.replica_watchers:
+            notify(self.replica_watchers, size, self.topic_partition)
+
+    def _append_late(self, log: Log, job: Job[AppendInfo], size: int, acks: int) -> LateAppend:
+        """The log's directory does not respond: append later, and respond then."""
         late = LateAppend()
 
         def on_done() -> None:
             try:
                 info = job.result()
-            except Exception as error:  # noqa: BLE001  whoever waits gets it
+            except Exception as error:  # noqa: BLE001  the waiting requests fail with it
                 late.fail(error if isinstance(error, KafkaError) else UnknownServerError(str(error)))
             else:
                 late.complete(info)
-                if not info.duplicate:
-                    self._appended(log, info, size)
-            for callback in late.callbacks:
-                if late.error is not None or not self.must_wait(late):
-                    callback(late.error)
+                role = self.role
+                if not info.duplicate and isinstance(role, Leader):
+                    self._appended(role, log, info, size)
+            for acknowledged in late.waiting:
+                if late.error is not None:
+                    acknowledged.fail(late.error)
+                elif not self.must_wait(late, acks):
+                    acknowledged.complete(None)
                 else:
-                    self.when_acknowledged(late, callback)
+                    self.when_acknowledged(late, acks).when_done(acknowledged.settle_as)
 
         job.when_done(on_done)
         return late
 
-    def must_wait(self, info: AppendInfo) -> bool:
-        """True while the producer of `info` may not be told yet."""
-        return self._log is not None and self._log.high_watermark <= info.last_offset
+    def must_wait(self, info: AppendInfo, acks: int) -> bool:
+        """True while the append may not be acknowledged."""
+        role, log = self.role, self._log
+        if not isinstance(role, Leader) or log is None:
+            return True
+        frontier = log.high_watermark if acks == ALL else role.durable_end
+        return frontier <= info.last_offset
 
-    def when_acknowledged(self, info: AppendInfo, callback: Callable[[KafkaError | None], None]) -> None:
-        """Call back once every in-sync replica has `info` (and the disk, where the topic asks for it)."""
+    def when_acknowledged(self, info: AppendInfo, acks: int) -> Deferred[None]:
+        """Done once `info` is below the frontier that `acks` requires. For appends that `must_wait`."""
         if isinstance(info, LateAppend) and not info.is_done:
-            info.callbacks.append(callback)
-            return
-        self._acks_waiting.append((info.last_offset, callback))
+            acknowledged: Deferred[None] = Deferred()
+            info.waiting.append(acknowledged)
+            return acknowledged
+        if not isinstance(self.role, Leader):
+            return Deferred.failed(self._not_leader())
+        waiting = self._waiting_for_all if acks == ALL else self._waiting_for_leader
+        return waiting.add(info.last_offset)
+
+    def when_committed(self, end_offset: int) -> Deferred[None]:
+        """Done once the high watermark has reached `end_offset`, in this leadership."""
+        if not isinstance(self.role, Leader):
+            return Deferred.failed(self._not_leader())
+        if self.log.high_watermark >= end_offset:
+            return Deferred.of(None)
+        return self._waiting_for_all.add(end_offset - 1)
+
+    # --- following ----------------------------------------------------------------------------------
+
+    def append_fetched(self, records: memoryview, high_watermark: int, log_start_offset: int) -> None:
+        """Append what the leader sent, and take over its high watermark and its log start."""
+        log = self.log
+        if records:
+            info = log.append_as_follower(records)
+            if info is not None and _must_flush(log):
+                self._environment.flusher.request(log, self._on_flushed)
+            elif info is not None and info.rolled:
+                self._environment.flusher.request_due(log)
+        log.maybe_update_high_watermark(high_watermark)
+        if log.log_start_offset < log_start_offset <= log.high_watermark:
+            log.delete_records_before(log_start_offset)
+
+    def truncate_to_divergence(self, leader_epoch: int, leader_end: int) -> None:
+        """The leader's log has other records after the end of `leader_epoch`: remove them here (KIP-279).
+
+        If this log does not have that epoch, the end of its last epoch before it is all that is known to be
+        equal. The next fetch shows whether that is enough.
+        """
+        log = self.log
+        own = log.end_offset_for_epoch(leader_epoch)
+        if own is None:
+            offset = log.high_watermark
+        else:
+            own_epoch, own_end = own
+            offset = min(own_end, leader_end) if own_epoch == leader_epoch else own_end
+        log.truncate_to(min(offset, log.log_end_offset))
+
+    def truncate_to_range(self, leader_start: int, leader_end: int) -> None:
+        """The leader has no records at this log's end: continue within what the leader has."""
+        log = self.log
+        if leader_end < log.log_end_offset:
+            log.truncate_to(leader_end)
+        elif leader_start > log.log_end_offset:
+            log.truncate_fully_and_start_at(leader_start)
 
     def _on_flushed(self, error: KafkaError | None) -> None:
         if error is not None:
             self._fail_waiting(error)
             return
-        size, self._unflushed_size = self._unflushed_size, 0
-        if self._log is not None:
-            self._advance_high_watermark(self._log)
-        self._tell_watchers(size)
+        role, log = self.role, self._log
+        if isinstance(role, Leader) and log is not None:
+            self._advance_durable_end(role, log)
 
-    def _advance_high_watermark(self, log: Log) -> None:
-        # One replica: what the leader has, every in-sync replica has.
-        end = log.log_end_offset
-        if _must_flush(log):
-            end = max(log.recovery_point, log.high_watermark)
-        self._move_high_watermark(log, end)
+    def _advance_durable_end(self, leader: Leader, log: Log) -> None:
+        end = max(log.recovery_point, leader.durable_end) if _must_flush(log) else log.log_end_offset
+        leader.durable_end = end
+        self._advance_high_watermark(leader, log)
+        if self._waiting_for_leader:
+            self._waiting_for_leader.reach(end)
 
-    def _move_high_watermark(self, log: Log, offset: int) -> None:
-        if log.maybe_update_high_watermark(offset) and self._acks_waiting:
-            self._acknowledge(offset)
+    def on_follower_fetch(self, replica_id: int, offset: int, log_start_offset: int, epoch: int) -> None:
+        """A follower has read successfully: it has everything below `offset`."""
+        role, log = self.role, self.log
+        follower = role.followers.get(replica_id) if isinstance(role, Leader) else None
+        if follower is None or not isinstance(role, Leader):
+            return
+        follower.on_fetch(offset, log_start_offset, log.log_end_offset, self._now_ms(), epoch)
+        if replica_id not in role.isr.committed:
+            self._consider_member(role, log, replica_id)
+        self._advance_high_watermark(role, log)
 
-    def _acknowledge(self, high_watermark: int) -> None:
-        reached = [each for each in self._acks_waiting if each[0] < high_watermark]
-        self._acks_waiting = [each for each in self._acks_waiting if each[0] >= high_watermark]
-        for _, callback in reached:
-            callback(None)
+    def _consider_member(self, leader: Leader, log: Log, replica_id: int) -> None:
+        """Propose a follower for the in-sync set once it has all that a member must have."""
+        follower = leader.followers[replica_id]
+        if (
+            not leader.isr.is_pending
+            and in_sync.may_join(follower, log.high_watermark, leader.epoch_start_offset)
+            and self._environment.is_eligible(replica_id, follower.broker_epoch)
+        ):
+            self._propose(leader, (*leader.isr.committed, replica_id))
+
+    def check_isr(self) -> None:
+        """Propose to remove the members that did not catch up within `replica.lag.time.max.ms`."""
+        role, log = self.role, self._log
+        if not isinstance(role, Leader) or not role.followers or log is None or log.is_closed:
+            return
+        max_lag_ms = self._environment.replica_lag_time_max_ms
+        lagging = in_sync.lagging(role.followers, role.isr, log.log_end_offset, self._now_ms(), max_lag_ms)
+        if lagging:
+            self._propose(role, in_sync.without(role.isr, lagging))
+
+    def _propose(self, leader: Leader, isr: tuple[int, ...]) -> None:
+        leader.isr = InSyncReplicas(leader.isr.committed, isr)
+        epochs = {each: follower.broker_epoch for each, follower in leader.followers.items()}
+        members = tuple((each, epochs.get(each, in_sync.UNKNOWN_EPOCH)) for each in isr)
+        proposal = IsrProposal(
+            self.topic_id, self.topic_partition.partition, leader.epoch, self._state_version, members
+        )
+        self._environment.propose(self, proposal)
+
+    def on_isr_answer(self, result: IsrResult) -> None:
+        """The controller has answered to a proposal of this leader epoch, or of an older one."""
+        role, image = self.role, self._image
+        proposal, state = result.proposal, result.state
+        if not isinstance(role, Leader) or image is None or proposal.leader_epoch != role.epoch:
+            return
+        if state is not None:
+            self.follow(state._replace(replicas=image.replicas, adding=image.adding, removing=image.removing))
+        elif result.error in REFUSED and proposal.partition_epoch == self._state_version:
+            role.isr = InSyncReplicas(role.isr.committed)
+
+    def _advance_high_watermark(self, leader: Leader, log: Log) -> None:
+        environment = self._environment
+        before = log.high_watermark
+        offset = leader.high_watermark(
+            log.config.min_insync_replicas,
+            self._now_ms(),
+            environment.replica_lag_time_max_ms,
+            environment.is_eligible,
+        )
+        if offset <= before or not self._move_high_watermark(leader, log, offset):
+            return
+        # If only a part became readable, only reading shows how much.
+        added = self._hidden_size if log.high_watermark == log.log_end_offset else 0
+        if added:
+            self._hidden_size = 0
+        notify(self.watchers, added, self.topic_partition)
+        if self.stable_watchers:
+            self.notify_stable_watchers(log, before, added)
+
+    def _move_high_watermark(self, leader: Leader, log: Log, offset: int) -> bool:
+        if not log.maybe_update_high_watermark(offset):
+            return False
+        if self._waiting_for_all:
+            # The in-sync set may have shrunk since the append.
+            is_under = leader.is_under_min_isr(log.config.min_insync_replicas)
+            error = NotEnoughReplicasAfterAppend(self._too_few(leader, log)) if is_under else None
+            self._waiting_for_all.reach(offset, error)
+        return True
+
+    def _now_ms(self) -> int:
+        return int(self._environment.clock.monotonic() * 1000)
 
     def _fail_waiting(self, error: KafkaError) -> None:
-        waiting, self._acks_waiting = self._acks_waiting, []
-        for _, callback in waiting:
-            callback(error)
-        self._tell_watchers(0)
-
-    def watch(self, watcher: Watcher, *, committed_only: bool) -> None:
-        """Report from now on what becomes readable, until `unwatch`."""
-        if committed_only:
-            if not self.stable_watchers:
-                self._stable_offset = self.log.last_stable_offset
-            self.stable_watchers.add(watcher)
-        else:
-            self.watchers.add(watcher)
-
-    def unwatch(self, watcher: Watcher) -> None:
-        self.watchers.discard(watcher)
-        self.stable_watchers.discard(watcher)
-
-    def _tell_watchers(self, added: int) -> None:
-        self._tell(self.watchers, added)
-        self._tell(self.stable_watchers, added)
-
-    def _tell_stable_watchers(self, log: Log, first_offset: int, added: int) -> None:
-        known, self._stable_offset = self._stable_offset, log.last_stable_offset
-        if self._stable_offset > known:
-            # More than was appended if a transaction ended: only reading tells how much.
-            self._tell(self.stable_watchers, added if known >= first_offset else 0)
-
-    def _tell(self, watchers: set[Watcher], added: int) -> None:
-        for watcher in list(watchers):
-            try:
-                watcher.on_readable(added)
-            except Exception:
-                # A reader's trouble is not the writer's: the append it is told of has happened.
-                logger.exception("A fetch that waits for %s failed", self.topic_partition)
-                watchers.discard(watcher)
-
-    # --- reading ------------------------------------------------------------------------------------
-
-    def read(
-        self, offset: int, max_bytes: int, *, isolation_level: int, for_replica: bool, min_one_batch: bool
-    ) -> ReadResult:
-        """Records from `offset` on that the reader may see; raises OffsetOutOfRange."""
-        log = self.log
-        high_watermark, stable = log.high_watermark, log.last_stable_offset
-        if for_replica:
-            up_to = log.log_end_offset
-        else:
-            up_to = stable if isolation_level == READ_COMMITTED else high_watermark
-        try:
-            records = log.read(offset, max_bytes, up_to=up_to, min_one_batch=min_one_batch)
-        except DirectoryStalled:
-            records = None  # readers wait, as if nothing new had come
-        return ReadResult(high_watermark, stable, log.log_start_offset, records)
-
-    def aborted_in(self, records: LogSlice) -> list[tuple[int, int]]:
-        """Producer id and first offset of each aborted transaction that reaches into `records`."""
-        log = self.log
-        found = log.aborted_transactions(records.base_offset, records.next_offset_hint)
-        return [(each.producer_id, each.first_offset) for each in found]
+        self._waiting_for_leader.fail(error)
+        self._waiting_for_all.fail(error)
+        for watchers in (self.watchers, self.stable_watchers, self.replica_watchers):
+            notify(watchers, 0, self.topic_partition)
 
     def close(self) -> None:
-        """The topic is deleted; whoever still holds this partition gets no log from it."""
-        self._fail_waiting(NotLeaderOrFollower(f"{self.topic_partition} is no longer here"))
+        """The topic is deleted: requests that still hold this partition get no log from it."""
+        reason = f"{self.topic_partition} is no longer on this broker"
+        self.role = Offline(reason)
         self._log = None
         self._is_closed = True
+        self._fail_waiting(NotLeaderOrFollower(reason))
+        self._environment.on_role(self.topic_partition)

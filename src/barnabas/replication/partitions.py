@@ -1,8 +1,9 @@
-"""Every partition of this broker, found by topic name or topic id. Follows the cluster's image."""
+"""Every partition of this broker, found by topic name or topic id. Follows the cluster image."""
 
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
+from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import UnknownTopicId, UnknownTopicOrPartition
 from barnabas.base.ids import TopicPartition
@@ -10,13 +11,21 @@ from barnabas.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
 from barnabas.replication.flusher import Flusher
 from barnabas.replication.hosted_logs import HostedLogs, Schedule
 from barnabas.replication.partition import Partition
+from barnabas.replication.partition_environment import (
+    PartitionEnvironment,
+    Propose,
+    never_eligible,
+    no_controller,
+    no_fetchers,
+)
 from barnabas.storage.logs import Logs
 
 _PARTITIONS_PER_STEP = 50
+_REPLICA_LAG_TIME_MAX_MS = 30_000
 
 
 class HostedTopic:
-    """The partitions of one topic that live here, by number."""
+    """The partitions of one topic on this broker, by number."""
 
     __slots__ = ("is_internal", "name", "partitions", "topic_id")
 
@@ -35,16 +44,32 @@ class Partitions:
         flusher: Flusher,
         config_of: Callable[[str], LogConfig],
         schedule: Schedule | None = None,
+        *,
+        clock: Clock | None = None,
+        replica_lag_time_max_ms: int = _REPLICA_LAG_TIME_MAX_MS,
+        propose: Propose = no_controller,
+        is_eligible: Callable[[int, int], bool] = never_eligible,
+        on_role: Callable[[TopicPartition], None] = no_fetchers,
     ) -> None:
         self._broker_id: int = broker_id
         self._logs: Logs = logs
-        self._flusher: Flusher = flusher
         self._config_of: Callable[[str], LogConfig] = config_of
-        self._hosted_logs: HostedLogs = HostedLogs(logs, config_of, schedule)
+        clock = clock or SystemClock()
+        self._hosted_logs: HostedLogs = HostedLogs(logs, config_of, schedule, clock.monotonic)
+        self._environment: PartitionEnvironment = PartitionEnvironment(
+            broker_id,
+            self._hosted_logs,
+            flusher,
+            clock,
+            replica_lag_time_max_ms,
+            propose,
+            is_eligible,
+            on_role,
+        )
         self._by_name: dict[str, HostedTopic] = {}
         self._by_id: dict[UUID, HostedTopic] = {}
         self.version: int = 0
-        """Grows when a partition comes or goes: whoever remembers one compares."""
+        """Incremented when a partition is added or removed. A cached partition is valid until then."""
 
     def __iter__(self) -> Iterator[Partition]:
         for topic in self._by_name.values():
@@ -60,7 +85,7 @@ class Partitions:
         topic = self._by_name.get(name)
         found = None if topic is None else topic.partitions.get(partition)
         if found is None:
-            raise UnknownTopicOrPartition(f"{name}-{partition} is not known here")
+            raise UnknownTopicOrPartition(f"This broker does not host {name}-{partition}")
         return found
 
     def get_by_id(self, topic_id: UUID, partition: int) -> Partition:
@@ -69,13 +94,16 @@ class Partitions:
             raise UnknownTopicId(f"no topic has the id {topic_id}")
         found = topic.partitions.get(partition)
         if found is None:
-            raise UnknownTopicOrPartition(f"{topic.name}-{partition} is not known here")
+            raise UnknownTopicOrPartition(f"This broker does not host {topic.name}-{partition}")
         return found
 
     # --- following the cluster ----------------------------------------------------------------------
 
     def follow(self, image: ClusterImage, *, is_new: bool = True) -> None:
-        """Bring the whole table in line with `image`; at the start, what is in it is not new."""
+        """Bring all partitions in line with `image`.
+
+        With `is_new=False` (broker start) none of them is new.
+        """
         for name in list(self._by_name):
             known = image.topics.get(name)
             if known is None or known.topic_id != self._by_name[name].topic_id:
@@ -84,12 +112,12 @@ class Partitions:
             self.follow_topic(topic, is_new=is_new)
 
     def follow_topic(self, topic: TopicImage, *, is_new: bool = True) -> None:
-        """Create what is new, update leaders, in-sync replicas and epochs of what is known."""
+        """Create new partitions. Update leaders, in-sync replicas and epochs of existing ones."""
         for _ in self.follow_in_steps(topic, is_new=is_new):
             pass
 
     def follow_in_steps(self, topic: TopicImage, *, is_new: bool = True) -> Iterator[None]:
-        """The same, with a result every few partitions: a topic may have thousands of them."""
+        """Like `follow_topic`, in steps of a few partitions: a topic may have thousands of them."""
         hosted = self._by_name.get(topic.name)
         if hosted is not None and hosted.topic_id != topic.topic_id:
             self.remove_topic(topic.name)
@@ -102,22 +130,39 @@ class Partitions:
             if count % _PARTITIONS_PER_STEP == 0:
                 yield
             if self._broker_id not in image.replicas:
+                self._remove(hosted, number)
                 continue
             partition = hosted.partitions.get(number)
             if partition is None:
                 name = TopicPartition(topic.name, number)
-                partition = Partition(name, topic.topic_id, self._broker_id, self._hosted_logs, self._flusher)
+                partition = Partition(name, topic.topic_id, self._environment)
                 self._hosted_logs.want(name, topic.topic_id, is_new=is_new)
                 hosted.partitions[number] = partition
             partition.follow(image)
         self._hosted_logs.settle()
 
+    def _remove(self, hosted: HostedTopic, number: int) -> None:
+        """The partition was reassigned to other brokers: delete its log."""
+        partition = hosted.partitions.pop(number, None)
+        if partition is not None:
+            partition.close()
+            self._hosted_logs.drop(partition.topic_partition)
+
+    def resign(self) -> None:
+        """The session of this broker has expired: it leads nothing until the cluster decides again."""
+        for partition in self:
+            partition.resign()
+
+    def check_isr(self) -> Iterator[None]:
+        """Propose to remove replicas that are not in sync any more, in steps of a few partitions."""
+        for count, partition in enumerate(list(self), 1):
+            partition.check_isr()
+            if count % _PARTITIONS_PER_STEP == 0:
+                yield
+
     def answer_parked(self) -> None:
-        """The broker is stopping: fetches that wait for records get what there is."""
-        watching = {
-            watcher for partition in self for watcher in (*partition.watchers, *partition.stable_watchers)
-        }
-        for watcher in watching:
+        """The broker is stopping: waiting fetches respond with the records that are available."""
+        for watcher in dict.fromkeys(each for partition in self for each in partition.waiting_fetches()):
             watcher.give_up()
 
     def remove_topic(self, name: str) -> None:
@@ -135,7 +180,7 @@ class Partitions:
         self._hosted_logs.finish_deletions()
 
     def apply_config(self, topic: str) -> None:
-        """The topic's configuration changed: logs that are open take it at once, others when opened."""
+        """The topic's configuration has changed: open logs apply it now, others when they are opened."""
         hosted = self._by_name.get(topic)
         if hosted is None:
             return

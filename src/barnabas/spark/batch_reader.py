@@ -33,14 +33,17 @@ class BatchReader(DataSourceReader):
         for warning in options.warnings:
             _log.warning(warning)
         reader = OffsetReader(options)
-        places = reader.partitions()
+        topic_partitions = reader.partitions()
         start = starting_offsets(
-            options.start, places, reader.ask, latest_without_match=options.start_is_latest_without_match
+            options.start,
+            topic_partitions,
+            reader.lookup,
+            latest_without_match=options.start_is_latest_without_match,
         )
         ranges = batch_ranges(
             start,
-            ending_offsets(options.end, places, reader.ask),
-            reader.ask,
+            ending_offsets(options.end, topic_partitions, reader.lookup),
+            reader.lookup,
             min_partitions=options.min_partitions,
             max_records=options.max_records_per_partition,
         )

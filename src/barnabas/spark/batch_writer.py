@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from barnabas.spark.checkpoint_plans import CheckpointPlans, read_plans
 from barnabas.spark.exactly_once import BatchTask, Outcome
+from barnabas.spark.lineage import Lineage
 from barnabas.spark.sink import Sink
+from barnabas.spark.task_properties import QUERY_ID, local_property, run_id, short_id, task_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,14 +37,24 @@ class BatchWriter(DataSourceArrowWriter):
         """Raises ValueError, in the words of Spark's connector."""
         if overwrite:
             raise ValueError("Save mode Overwrite not allowed for Kafka. The allowed save mode is Append.")
-        self._sink: Sink = Sink.of([(each.name, each.dataType.simpleString()) for each in schema], options)
+        fields = [(each.name, each.dataType.simpleString()) for each in schema]
+        self._sink: Sink = Sink.of(fields, options, is_stream=False)
+        # In foreachBatch Spark has recorded the batch's offsets by now.
+        self._plans: CheckpointPlans = read_plans(self._sink.options.checkpoint)
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         number = task_number()
         application = self._sink.options.application
         if application is None:
             return TaskMessage(self._sink.write(iterator, number))
-        task = BatchTask(self._sink.options.prefix, application.id, application.version, number)
+        sink = self._sink.identity(application.id, is_stream=False)
+        lineage = Lineage(
+            run=run_id(),
+            query=short_id(local_property(QUERY_ID)),
+            plans=self._plans.digests,
+            end_offsets=self._plans.end_offsets_of(application.version),
+        )
+        task = BatchTask(sink, application.version, number, lineage)
         return TaskMessage(self._sink.write_once(iterator, task))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -52,12 +64,6 @@ class BatchWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._sink.options.application is not None:
             self._sink.abort(outcomes(messages), self._sink.options.application.version)
-
-
-def task_number() -> int:
-    """Of the task within its stage, the same for every attempt."""
-    context = TaskContext.get()
-    return context.partitionId() if context is not None else 0
 
 
 def outcomes(messages: list[WriterCommitMessage | None]) -> list[Outcome]:

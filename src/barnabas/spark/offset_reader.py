@@ -1,7 +1,7 @@
-"""What the driver asks a cluster: which partitions there are, and where they begin and end.
+"""The driver's requests to a cluster: which partitions exist, and where they begin and end.
 
-A cluster that is away for a moment is asked again, for `kafka.default.api.timeout.ms` and at least
-`fetchOffset.numRetries` times: Spark itself never repeats a failed question, it ends the query. With
+A request that fails is retried for `kafka.default.api.timeout.ms` and at least `fetchOffset.numRetries`
+times: Spark itself never retries a failed call, it ends the query. With
 `kafka.isolation.level=read_committed` a partition ends at its last stable offset.
 """
 
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
+from barnabas.base.ids import encode_uuid
 from barnabas.client.admin.offsets import READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError, ClientError, check
@@ -17,10 +18,11 @@ from barnabas.client.settings import ClientSettings
 from barnabas.spark.planning import Offsets, TopicPartition
 from barnabas.spark.planning.binding import bound
 from barnabas.spark.planning.limits import EARLIEST, LATEST
+from barnabas.spark.planning.offset_json import TopicIds
 from barnabas.spark.planning.options import SourceOptions
 from barnabas.spark.planning.starting import starting_offsets
 from barnabas.spark.planning.subscription import Topic
-from barnabas.spark.wire.attempts import passes
+from barnabas.spark.wire.attempts import is_retriable
 from barnabas.spark.wire.cluster_settings import client_settings
 from barnabas.spark.wire.connections import cluster_for
 
@@ -31,13 +33,15 @@ T = TypeVar("T")
 
 
 class OffsetReader:
-    """Opens nothing before the first question."""
+    """Opens no connection before the first request."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options: SourceOptions = options
         self._settings: ClientSettings = client_settings(options.kafka)
         self._partitions: frozenset[TopicPartition] = frozenset()
         self._partitions_until: float = 0.0
+        self.topic_ids: TopicIds = {}
+        """Of the topics subscribed to, as of the last metadata. Empty if brokers have none (before 2.8)."""
 
     @property
     def cluster(self) -> Cluster:
@@ -60,19 +64,22 @@ class OffsetReader:
 
     def _subscribed(self, known_topics: Collection[str]) -> frozenset[TopicPartition]:
         subscription = self._options.subscription
-        found = []
+        found, ids = [], {}
         for topic in self.cluster.metadata(subscription.wanted_topics).topics:
-            is_gone = topic.error_code == _UNKNOWN_TOPIC_OR_PARTITION
-            if is_gone and (topic.name in known_topics or subscription.pattern is not None):
+            is_deleted = topic.error_code == _UNKNOWN_TOPIC_OR_PARTITION
+            if is_deleted and (topic.name in known_topics or subscription.pattern is not None):
                 continue
             check(topic.error_code, f"Topic {topic.name}: {BrokerError(topic.error_code).message}")
             found.append(Topic(topic.name, len(topic.partitions), topic.is_internal))
+            if topic.topic_id is not None and topic.topic_id.int:
+                ids[topic.name] = encode_uuid(topic.topic_id)
+        self.topic_ids = ids
         return subscription.partitions(found)
 
     # --- offsets ---------------------------------------------------------------------------------------
 
-    def ask(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """The offset at each timestamp, LATEST or EARLIEST (`planning.binding.Ask`)."""
+    def lookup(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
+        """The offset at each timestamp, LATEST or EARLIEST (`planning.binding.OffsetLookup`)."""
         return self._retried(lambda: self._listed(wanted))
 
     def _listed(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
@@ -80,24 +87,28 @@ class OffsetReader:
             return {}
         isolation = READ_COMMITTED if self._options.is_read_committed else READ_UNCOMMITTED
         listed: Offsets = {}
-        for place, each in list_offsets(self.cluster, wanted, isolation=isolation).items():
+        for topic_partition, each in list_offsets(self.cluster, wanted, isolation=isolation).items():
             if isinstance(each, BrokerError):
                 raise each
-            listed[place] = each.offset
+            listed[topic_partition] = each.offset
         return listed
 
     def initial(self) -> Offsets:
         """Where a new query begins."""
         options = self._options
         latest = options.start_is_latest_without_match
-        found = starting_offsets(options.start, self.partitions(), self.ask, latest_without_match=latest)
-        return bound(found, self.ask)
+        found = starting_offsets(options.start, self.partitions(), self.lookup, latest_without_match=latest)
+        return bound(found, self.lookup)
 
     def latest(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """The ends of all partitions. One before a `known` offset is asked again: a leader may be behind."""
+        """The ends of all partitions. One below a `known` offset is requested again: its leader may lag."""
         for _ in range(self._options.fetch_attempts - 1):
             found = self._latest(known)
-            behind = {place for place, offset in found.items() if offset < known.get(place, 0)}
+            behind = {
+                topic_partition
+                for topic_partition, offset in found.items()
+                if offset < known.get(topic_partition, 0)
+            }
             if not behind and not known.keys() - found.keys():
                 return found
             self._partitions_until = 0.0
@@ -113,9 +124,9 @@ class OffsetReader:
         def attempt() -> Offsets:
             listed: Offsets = {}
             wanted = dict.fromkeys(partitions, EARLIEST)
-            for place, each in list_offsets(self.cluster, wanted).items():
+            for topic_partition, each in list_offsets(self.cluster, wanted).items():
                 if not isinstance(each, BrokerError):
-                    listed[place] = each.offset
+                    listed[topic_partition] = each.offset
                 elif each.code != _UNKNOWN_TOPIC_OR_PARTITION:
                     raise each
             return listed
@@ -133,8 +144,8 @@ class OffsetReader:
             except ClientError as error:
                 failures += 1
                 is_unknown = isinstance(error, BrokerError) and error.code == _UNKNOWN_TOPIC_OR_PARTITION
-                may_pass = passes(error) and not is_unknown and time.monotonic() < deadline
-                if failures >= self._options.fetch_attempts and not may_pass:
+                is_retried = is_retriable(error) and not is_unknown and time.monotonic() < deadline
+                if failures >= self._options.fetch_attempts and not is_retried:
                     raise
                 _log.warning("Error in attempt %d getting Kafka offsets: %s", failures, error)
             self._partitions_until = 0.0

@@ -1,12 +1,12 @@
-"""How far a stream has come, where Kafka's people look: offsets committed to a consumer group.
+"""The progress of a stream as committed offsets of a consumer group.
 
 Nothing is ever read back from the group: Spark's checkpoint decides where a query goes on, the group only
 shows it (`kafka-consumer-groups --describe`, and every lag tool). So nothing that fails here fails a query.
 
 The group is `kafka.group.id`, or the prefix and the id of the query, which is the same over all restarts of
-a checkpoint. Spark tells that id to tasks and not to the driver, who alone knows when a batch is done. So the
-first task to end leaves it where both can look: as the metadata of an offset in a group of a random name, the
-meeting group, which the driver deletes when it has read it.
+a checkpoint. Spark gives that id to tasks, and not to the driver, which knows when a batch is done. So the
+first task to end commits it as the metadata of an offset in a group of a random name, the meeting group. The
+driver reads it there and deletes that group.
 """
 
 import logging
@@ -43,7 +43,7 @@ class ProgressGroup:
 
     @property
     def meeting_group(self) -> str | None:
-        """What a task is told as long as the query's id is unknown."""
+        """What a task receives as long as the query's id is unknown."""
         if self._group is not None:
             return None
         if self._meeting is None:
@@ -77,10 +77,12 @@ class ProgressGroup:
         return None
 
 
-def announce(settings: ClientSettings, meeting_group: str, place: TopicPartition, query: str) -> None:
+def announce(
+    settings: ClientSettings, meeting_group: str, topic_partition: TopicPartition, query: str
+) -> None:
     """Leave the query's id for the driver."""
     try:
         cluster = cluster_for(replace(settings, api_timeout=_PATIENCE))
-        commit_offsets(cluster, meeting_group, {place: 0}, metadata=query)
+        commit_offsets(cluster, meeting_group, {topic_partition: 0}, metadata=query)
     except ClientError as error:
-        _log.warning("The driver does not hear the query's id: %s", error)
+        _log.warning("The driver does not receive the query's id: %s", error)

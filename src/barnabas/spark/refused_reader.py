@@ -1,4 +1,4 @@
-"""A stream that cannot be read, and says why as soon as Spark asks it anything.
+"""A stream that cannot be read. It raises the reason at the first call of Spark.
 
 Spark's runner of stream readers loses an error that the making of a reader raises: it goes on to `stop` a
 reader that never was, and shows that failure last (`UnboundLocalError`, seen in 4.2 and 4.3).

@@ -1,4 +1,4 @@
-"""The readers that Spark asks for, from the options and the schema of a query.
+"""The readers that Spark requests, from the options and the schema of a query.
 
 The row has the columns of Spark's Kafka connector. Unlike there, a user may give a schema that selects some
 of them by name: only these are decoded and cross to the JVM, which is what column pruning would do.
@@ -46,11 +46,14 @@ def make_reader(options: Mapping[str, str], schema: "StructType") -> "BatchReade
 def make_stream_reader(options: Mapping[str, str], schema: "StructType") -> "StreamReader | RefusedReader":
     """Raises nothing: Spark would lose it (`refused_reader`)."""
     from barnabas.spark.refused_reader import RefusedReader
-    from barnabas.spark.stream_reader import StreamReader
+    from barnabas.spark.spark_version import STREAM_READS, OldSpark, require
 
     try:
+        require(STREAM_READS, "Reading a stream")
+        from barnabas.spark.stream_reader import StreamReader
+
         return StreamReader(SourceOptions.of_stream(options), selected_columns(schema))
-    except (BadOption, BadSettings) as error:
+    except (BadOption, BadSettings, OldSpark) as error:
         return RefusedReader(error)
 
 

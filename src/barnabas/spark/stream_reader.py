@@ -5,15 +5,18 @@ be pickled for tasks, so the constructor opens nothing. Spark keeps the offsets.
 
 - The first batch, run again, reads what it read before (`planning.offset_json` says how).
 - A stream without new records returns the offset it was given, as it was, and no batch runs.
+- A topic that was deleted and created anew is known by its id, which is in the offsets: `failOnDataLoss`
+  decides whether the query fails or reads the new topic from its beginning.
 - Loss is found before Spark writes the batch down where that is possible: a query that failed for a topic
   that was away goes on when the topic is back.
-- Spark asks for a new end only when the batch before is done, so that is when progress is shown: the group is
+- Spark requests a new end only when the batch before is done, so that is when progress is shown: the group is
   exact also at the end of an AvailableNow run, where Spark's own `commit` comes a batch late.
 """
 
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -28,8 +31,23 @@ from pyspark.sql.streaming.datasource import (
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.planning import Offsets, TopicPartition
 from barnabas.spark.planning.admission import TriggerDelay, limited, waiting
-from barnabas.spark.planning.data_loss import plan_ranges, report
-from barnabas.spark.planning.offset_json import OffsetDict, initial_offsets, offset_dict, offsets_of
+from barnabas.spark.planning.data_loss import (
+    Loss,
+    Recreation,
+    plan_ranges,
+    readable,
+    recreations,
+    report,
+    without_recreated,
+)
+from barnabas.spark.planning.offset_json import (
+    OffsetDict,
+    TopicIds,
+    initial_offsets,
+    offset_dict,
+    offsets_of,
+    topic_ids_of,
+)
 from barnabas.spark.planning.options import SourceOptions
 from barnabas.spark.planning.ranges import split
 from barnabas.spark.progress_group import ProgressGroup
@@ -56,6 +74,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_under_way: bool = False
         """Whether a batch was planned: then the next one is not the first."""
         self._latest: Offsets = {}
+        self._ids: TopicIds = {}
+        """Of the topics in `_latest`."""
         self._is_available_now: bool = False
         self._targets: Offsets | None = None
 
@@ -65,7 +85,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._initial is None:
             for warning in self._options.warnings:
                 _log.warning(warning)
-            self._initial = offset_dict(self._offsets.initial())
+            initial = self._offsets.initial()
+            self._initial = offset_dict(initial, ids=self._offsets.topic_ids)
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -82,22 +103,27 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetDict, limit: ReadLimit) -> OffsetDict:  # noqa: N802
         known = offsets_of(start)
         self._group.commit(known)
-        self._latest = self._reachable(known)
-        end = self._admitted(known, limit)
+        self._latest = self._reachable(known, topic_ids_of(start))
+        left = without_recreated(known, recreations(topic_ids_of(start), self._ids))
+        end = self._admitted(left, limit)
         if start == self._initial and not self._is_under_way:
-            return offset_dict(end, initial=known)  # the first batch runs even if it is empty
-        return start if end == known else offset_dict(end)
+            return offset_dict(end, initial=left, ids=self._ids)  # the first batch runs even if it is empty
+        if end is left or end == left == known:
+            return start
+        return offset_dict(end, ids=self._ids)
 
     def reportLatestOffset(self) -> OffsetDict | None:  # noqa: N802
         return offset_dict(self._latest) or None
 
-    def _reachable(self, known: Offsets) -> Offsets:
+    def _reachable(self, known: Offsets, known_ids: TopicIds) -> Offsets:
         """The ends of now, or of when an AvailableNow run began."""
         if self._targets is not None:
             return self._targets
         latest = self._offsets.latest(known)
+        self._ids = self._offsets.topic_ids
         if self._options.fail_on_data_loss:
-            # Told when it is planned too, but then Spark has written the end down and would insist on it.
+            # Planning reports it too, but by then Spark has recorded the end and does not give it up.
+            report(recreations(known_ids, self._ids), fails=True, warn=_log.warning)
             losses = plan_ranges(known, latest, dict.fromkeys(latest, 0)).losses
             report(losses, fails=True, warn=_log.warning)
         if self._is_available_now:
@@ -125,17 +151,20 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_under_way = True
         if start == end:
             return []
-        initial, stop = initial_offsets(end), offsets_of(end)
-        planned = plan_ranges(
-            offsets_of(start) if initial is None else initial, stop, self._offsets.earliest(stop.keys())
-        )
-        report(planned.losses, fails=self._options.fail_on_data_loss, warn=_log.warning)
+        ids, stop, first = topic_ids_of(end), offsets_of(end), initial_offsets(end)
+        recreated: list[Recreation] = []
+        if first is None:
+            recreated = recreations(topic_ids_of(start), ids)
+            first = without_recreated(offsets_of(start), recreated)
+        earliest = self._offsets.earliest(stop.keys())
+        planned = plan_ranges(first, stop, earliest)
+        losses: list[Loss | Recreation] = [*recreated, *planned.losses]
+        report(losses, fails=self._options.fail_on_data_loss, warn=_log.warning)
         options = self._options
         ranges = split(planned.ranges, options.min_partitions, options.max_records_per_partition)
-        parts = [RangePartition.of(each) for each in ranges]
+        parts = [RangePartition.of(each, ids.get(each.topic)) for each in readable(ranges, earliest)]
         if parts and (meeting := self._group.meeting_group) is not None:
-            first = parts[0]
-            parts[0] = RangePartition(first.topic, first.partition, first.start, first.stop, meeting)
+            parts[0] = replace(parts[0], meeting_group=meeting)
         return list(parts)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":

@@ -37,10 +37,12 @@ class RecordProducer(Protocol):
 
     def send(self, topic: str, partition: int, columns: RowColumns) -> int: ...
 
+    def attend(self) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Rows of one topic; None where the frame has no such column."""
+class RowsToSend:
+    """Rows of one topic. None if the frame has no such column."""
 
     rows: RowColumns
     partition: pa.Array | None
@@ -49,7 +51,7 @@ class Chunk:
     def count(self) -> int:
         return len(self.rows.value)
 
-    def taken(self, order: Numbers) -> "Chunk":
+    def taken(self, order: Numbers) -> "RowsToSend":
         picked = number_array(order)
         key, value, headers, times = self.rows
         taken = RowColumns(
@@ -58,7 +60,7 @@ class Chunk:
             None if headers is None else headers.take(picked),
             times if isinstance(times, int) else times[order],
         )
-        return Chunk(taken, None if self.partition is None else self.partition.take(picked))
+        return RowsToSend(taken, None if self.partition is None else self.partition.take(picked))
 
     def cut(self, start: int, stop: int) -> RowColumns:
         size = stop - start
@@ -82,15 +84,17 @@ class RowWriter:
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
         rows, first_topic = 0, None
-        for gathered in _gathered(batches):
+        for gathered, is_last in _gathered(batches):
             for topic, chunk in self._by_topic(gathered):
                 self._send(topic, chunk)
                 rows += chunk.count
                 first_topic = first_topic or topic
             self._turn += 1
+            if not is_last:
+                self._producer.attend()
         return Written(rows, first_topic)
 
-    def _by_topic(self, table: pa.Table) -> Iterator[tuple[str, Chunk]]:
+    def _by_topic(self, table: pa.Table) -> Iterator[tuple[str, RowsToSend]]:
         chunk = self._chunk(table)
         if self._topic is not None or self._columns.topic is None:
             yield self._topic or "", chunk
@@ -106,16 +110,16 @@ class RowWriter:
         for code, topic in enumerate(topics):
             yield topic, chunk.taken(np.flatnonzero(codes == code))
 
-    def _chunk(self, table: pa.Table) -> Chunk:
+    def _chunk(self, table: pa.Table) -> RowsToSend:
         def column(number: int | None) -> pa.Array | None:
             return None if number is None else _combined(table.column(number))
 
-        places = self._columns
-        value, times = column(places.value), _milliseconds(column(places.timestamp))
-        rows = RowColumns(column(places.key), value, column(places.headers), times)
-        return Chunk(rows, column(places.partition))
+        columns = self._columns
+        value, times = column(columns.value), _milliseconds(column(columns.timestamp))
+        rows = RowColumns(column(columns.key), value, column(columns.headers), times)
+        return RowsToSend(rows, column(columns.partition))
 
-    def _send(self, topic: str, chunk: Chunk) -> None:
+    def _send(self, topic: str, chunk: RowsToSend) -> None:
         partitions = self._partitions(topic, chunk)
         first = int(partitions[0])
         if (partitions == first).all():
@@ -129,8 +133,8 @@ class RowWriter:
         for start, stop in pairwise(edges):
             self._producer.send(topic, int(partitions[start]), chunk.cut(start, stop))
 
-    def _partitions(self, topic: str, chunk: Chunk) -> Numbers:
-        """What the row says, else what its key says, else the partition whose turn it is."""
+    def _partitions(self, topic: str, chunk: RowsToSend) -> Numbers:
+        """The partition that the row names, else that of its key, else the current one of keyless rows."""
         count = self._producer.partition_count(topic)
         key, given = chunk.rows.key, chunk.partition
         found = np.full(chunk.count, NO_PARTITION, np.int64)
@@ -158,7 +162,8 @@ def _check(topic: str, given: Numbers, count: int) -> None:
 # --- chunks and columns ----------------------------------------------------------------------------------
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, bool]]:
+    """Chunks, and whether no more rows are awaited. Most tasks have one chunk, and need no thread."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -167,10 +172,10 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         waiting.append(batch)
         size += batch.nbytes
         if size >= CHUNK_BYTES:
-            yield pa.Table.from_batches(waiting)
+            yield pa.Table.from_batches(waiting), False
             waiting, size = [], 0
     if waiting:
-        yield pa.Table.from_batches(waiting)
+        yield pa.Table.from_batches(waiting), True
 
 
 def _combined(column: pa.ChunkedArray) -> pa.Array:

@@ -1,14 +1,14 @@
 """Values that go in and out of an append."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from barnabas.base.deferred import Deferred
 from barnabas.base.errors import KafkaError
 
 
 class AppendOrigin(Enum):
-    """Who appends, which decides how much is checked."""
+    """The origin of an append, which decides how much is checked."""
 
     CLIENT = "client"
     """A producer: sequences, epochs and format are checked."""
@@ -43,8 +43,8 @@ class LateAppend(AppendInfo):
     log_start_offset: int = -1
     is_done: bool = False
     error: KafkaError | None = None
-    callbacks: list[Callable[[KafkaError | None], None]] = field(default_factory=list)
-    """Who waits for its acknowledgement."""
+    waiting: list[Deferred[None]] = field(default_factory=list)
+    """Done when it is acknowledged."""
 
     def complete(self, info: AppendInfo) -> None:
         self.is_done = True

@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 
 class MalformedCheckpoint(OSError):
-    """A checkpoint file that nobody could have written whole."""
+    """A checkpoint file that is damaged or incomplete."""
 
 
 def encode_lines(entries: Iterable[str]) -> bytes:
@@ -78,7 +78,7 @@ def read_checkpoint(fs: FileSystem, path: Path) -> CheckpointedOffsets:
     if not flaws and int(lines[1]) != len(offsets):
         flaws.append(f"it has {len(offsets)} entries, expected {lines[1]}")
     for flaw in flaws:
-        _logger.warning("%s: %s; what it said is derived from the logs", path, flaw)
+        _logger.warning("%s: %s; the missing offsets are derived from the logs", path, flaw)
     return CheckpointedOffsets(offsets, not flaws)
 
 

@@ -18,11 +18,15 @@ def write_marker(fs: FileSystem, directory: Path, broker_epoch: int) -> None:
     fs.sync_dir(directory)
 
 
-def take_marker(fs: FileSystem, directory: Path) -> bool:
-    """Whether the last stop was clean; the marker is gone afterwards."""
+def take_marker(fs: FileSystem, directory: Path) -> int | None:
+    """Remove the marker. Returns its broker epoch, 0 if it has none, or None if the last stop was unclean."""
     path = directory / CLEAN_SHUTDOWN
     if not fs.exists(path):
-        return False
+        return None
+    content = fs.read_bytes(path)
     fs.unlink(path)
     fs.sync_dir(directory)
-    return True
+    try:
+        return max(int(json.loads(content)["brokerEpoch"]), 0)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return 0  # The file as older versions of Kafka leave it is empty.

@@ -43,12 +43,21 @@ def close_logs(
 
 
 def _sync_everything(directories: Sequence[LogDirectory], fs: FileSystem) -> set[Path]:
+    """Directories that share a file system share the call, and its failure."""
+    by_device: dict[int, list[LogDirectory]] = {}
     failed = set()
     for directory in directories:
         if directory.is_online:
             try:
-                fs.sync_everything(directory.path)
+                by_device.setdefault(fs.device(directory.path), []).append(directory)
             except OSError as error:
+                directory.fail(error)
+                failed.add(directory.path)
+    for together in by_device.values():
+        try:
+            fs.sync_everything(together[0].path)
+        except OSError as error:
+            for directory in together:
                 directory.fail(error)
                 failed.add(directory.path)
     return failed

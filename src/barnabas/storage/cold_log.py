@@ -1,4 +1,4 @@
-"""A log that nobody has used since a clean stop: a name and three offsets, and no file open.
+"""A log that was not used since a clean stop: a name and three offsets, and no open file.
 
 The offsets are what the checkpoints say, and a checkpoint is a hint. What must not open the log looks at its
 files: its size, whether it has records, whether retention has anything to delete. Where the files contradict
@@ -76,7 +76,7 @@ class ColdLog:
         return count > 0
 
     def is_worth_cleaning(self, fs: FileSystem, config_of: Callable[[], LogConfig], now_ms: int) -> bool:
-        """Whether compaction has something to do. Most logs have one segment only, and are asked once."""
+        """Whether compaction has something to do. Most logs have one segment only, and are checked once."""
         if self.is_single or not (config := config_of()).cleanup_compact:
             return False
         segments = _segments(fs, self.directory)
@@ -171,5 +171,5 @@ def find_cold(
             if applies(cold, fs, partial(config_for, key.topic), now_ms):
                 found.append(key)
         except OSError as error:
-            _logger.warning("cannot look at %s: %s", cold.directory, error)
+            _logger.warning("Cannot read the files of the log %s: %s", cold.directory, error)
     return found

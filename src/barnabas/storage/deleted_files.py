@@ -25,7 +25,7 @@ class DeletedFiles:
         return self.paths[0].parent.parent if self.directory is None else self.directory.parent
 
     def run(self) -> None:
-        """Unlink everything; what is already gone is fine."""
+        """Unlink everything. Files that are removed already are ignored."""
         for path in self.paths:
             self.fs.unlink(path)
         if self.directory is not None:
@@ -36,5 +36,5 @@ DeletedSink = Callable[[DeletedFiles], None]
 
 
 def unlink_now(deleted: DeletedFiles) -> None:
-    """The sink for those who do not schedule."""
+    """The sink for callers that do not schedule: unlinks at once."""
     deleted.run()

@@ -1,4 +1,4 @@
-"""What DescribeLogDirs tells of a log directory."""
+"""The DescribeLogDirs entry of a log directory."""
 
 from dataclasses import dataclass
 from pathlib import Path

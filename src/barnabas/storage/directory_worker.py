@@ -68,7 +68,7 @@ class Job(Generic[T]):
             try:
                 callback()
             except Exception:
-                _logger.exception("the end of an operation that was late could not be reported")
+                _logger.exception("Unexpected error in the callback of a delayed disk operation")
 
 
 class DirectoryStalled(StorageBusy):
@@ -89,7 +89,7 @@ class DirectoryWorker:
         self._notify: Notify | None = None
         self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._late: deque[Job[Any]] = deque()
-        """Jobs that nobody waits for: their outcome is reported on the loop, in order."""
+        """Jobs whose callers no longer wait: their outcome is reported on the loop, in order."""
         self._when_free: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
 

@@ -34,6 +34,12 @@ class DirectoryWorkers:
         for worker in self._workers.values():
             worker.stop()
 
+    def check(self, path: Path) -> None:
+        """Raise `DirectoryStalled` if a directory does not respond now."""
+        worker = self._workers.get(path)
+        if worker is not None:
+            worker.check()
+
     def run(self, path: Path, action: Callable[[], T]) -> T:
         """Carry out an operation in a directory; raises `DirectoryStalled` if it does not respond."""
         worker = self._workers.get(path)

@@ -1,7 +1,8 @@
-"""What all logs of one directory share: the disk, the clock, and whom to tell."""
+"""What all logs of one directory share: the file system, the clock and the callbacks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random, SystemRandom
 
 from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.filesystem import FileSystem
@@ -29,6 +30,8 @@ def _ignore_cut(key: TopicPartition, offset: int) -> None:
 class LogEnvironment:
     fs: FileSystem = field(default_factory=FileSystem)
     clock: Clock = field(default_factory=SystemClock)
+    rng: Random = field(default_factory=SystemRandom)
+    """For the jitter of rolls, the ids of directories and the names of deleted ones."""
     open_segments: OpenSegments = field(default_factory=OpenSegments)
     open_files: OpenFiles = field(default_factory=OpenFiles)
     worker: DirectoryWorker | None = None

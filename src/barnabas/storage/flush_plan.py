@@ -80,7 +80,7 @@ class FlushPlan:
             try:
                 self.fs.sync_file(path)
             except FileNotFoundError:
-                _logger.debug("%s went before it was synced", path)
+                _logger.debug("%s was removed before it was synced", path)
         if self.leader_epochs is not None:
             self.fs.write_atomically(self.directory / names.LEADER_EPOCHS, self.leader_epochs)
         for directory in self.directories:

@@ -38,22 +38,22 @@ class Flusher:
         """The active segment may differ from what is on disk although nothing was appended."""
 
     def is_due(self, log_end_offset: int, config: LogConfig, now_ms: int) -> bool:
-        """Whether the topic's flush policy asks for a flush, or a sealed segment waits for one."""
+        """Whether the topic's flush policy requires a flush, or a sealed segment waits for one."""
         if self.is_flushing:
             return False
-        return self._local.has_unsynced_segments or self._policy_asks(log_end_offset, config, now_ms)
+        return self._local.has_unsynced_segments or self._is_due(log_end_offset, config, now_ms)
 
-    def _policy_asks(self, log_end_offset: int, config: LogConfig, now_ms: int) -> bool:
+    def _is_due(self, log_end_offset: int, config: LogConfig, now_ms: int) -> bool:
         unflushed = log_end_offset - self.recovery_point
         return unflushed >= config.flush_messages or (
             unflushed > 0 and config.flush_ms < LONG_MAX and now_ms - self.last_flush_ms >= config.flush_ms
         )
 
     def plan_due(self, log_end_offset: int, config: LogConfig, now_ms: int) -> FlushPlan | None:
-        """The flush that is due, and no more: sealed segments only, unless the policy asks for all."""
+        """The flush that is due, and no more: sealed segments only, unless the policy requires all."""
         if not self.is_due(log_end_offset, config, now_ms):
             return None
-        if self._policy_asks(log_end_offset, config, now_ms):
+        if self._is_due(log_end_offset, config, now_ms):
             return self.plan(log_end_offset)
         return self._make_plan(self._local.active.base_offset, self._local.unsynced_segments())
 

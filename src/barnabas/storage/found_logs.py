@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from uuid import UUID
 
 from barnabas.base.filesystem import FileSystem
@@ -51,7 +52,9 @@ def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
         was_here = key in recovery_points.offsets or not recovery_points.is_intact
         log.needs_recovery = not (directory.was_clean and was_here)
         if directory.was_clean and not was_here:
-            _logger.warning("%s was not here at the last clean stop: it is recovered", path)
+            _logger.warning(
+                "Recovering the log %s: it was not in the log directory at the last clean stop", path
+            )
         log.recovery_point = _recovery_point(log, key, recovery_points, fs)
         log.log_start_offset = _log_start(path, key, log_starts, fs, was_here=was_here)
         log.index_sums = index_sums.get(key)
@@ -61,7 +64,10 @@ def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
 
 
 def set_aside_duplicates(
-    found: Mapping[LogDirectory, FoundLogs], topic_id_of: Callable[[str], UUID | None], fs: FileSystem
+    found: Mapping[LogDirectory, FoundLogs],
+    topic_id_of: Callable[[str], UUID | None],
+    fs: FileSystem,
+    rng: Random,
 ) -> None:
     """Rename directories of a deleted topic that came back with their disk after the topic was created anew.
 
@@ -78,12 +84,14 @@ def set_aside_duplicates(
         topic_id = topic_id_of(key.topic)
         ours = [log for log in duplicates if topic_id is not None and _topic_id(log, fs) == topic_id]
         if len(ours) != 1:
-            places = " and in ".join(str(log.root.path) for log in duplicates)
-            raise LogDirectoryError(f"{key} is both in {places}: move the one away that does not count")
+            paths = " and in ".join(str(log.root.path) for log in duplicates)
+            raise LogDirectoryError(f"{key} is both in {paths}: move the one away that does not count")
         for log in duplicates:
             if log is not ours[0]:
-                stray = log.root.path / names.stray_directory(key)
-                _logger.warning("%s was left by another topic of that name: set aside", log.directory)
+                stray = log.root.path / names.stray_directory(key, rng)
+                _logger.warning(
+                    "%s belongs to a deleted topic of the same name: renaming it to -stray", log.directory
+                )
                 fs.rename(log.directory, stray)
                 del found[log.root].logs[key]
                 found[log.root].set_aside.append(stray)
@@ -122,5 +130,9 @@ def _log_start(
         return 0
     earliest = epochs.earliest
     if earliest is not None and earliest.start_offset > 0:
-        _logger.info("%s starts at %d, by its leader epochs", path, earliest.start_offset)
+        _logger.info(
+            "%s has no checkpointed log start offset: using %d from its leader epochs",
+            path,
+            earliest.start_offset,
+        )
     return 0 if earliest is None else earliest.start_offset

@@ -1,4 +1,4 @@
-"""The one error of index and snapshot files. They can be rebuilt from the log: nobody outside sees it."""
+"""The one error of index and snapshot files. These files can be rebuilt from the log: no client sees it."""
 
 
 class CorruptIndex(Exception):

@@ -4,8 +4,8 @@ Kafka's formats of the indexes have no checksum: a missing index of aborted tran
 without any, a cut time index like one of older records, and a flipped bit of an offset index leads into the
 middle of a batch. So a clean stop writes a CRC-32C of each file for every segment. When a log is opened its
 indexes of aborted transactions are compared, and the other two when they are first read; what differs is
-rebuilt from the log. A log without a line, or a file that nobody wrote or read since the start, is believed
-as it is, as in Kafka.
+rebuilt from the log. After a crash that holds for segments that the last clean stop found sealed. A log
+without a line, or a file that was neither written nor read since the start, is used as it is, as in Kafka.
 
 Format: that of `checkpoints.py`, a line per log: `<topic> <partition>`, and for each segment with records
 ` <base offset>:<aborted transactions>:<their CRC>:<CRC of the offset index>:<CRC of the time index>`, where
@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from crc32c import crc32c
 
+from barnabas.base.config.log_config import LogConfig
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.storage.checkpoints import MalformedCheckpoint, decode_lines, encode_lines
@@ -50,8 +51,8 @@ class SegmentSums:
 
 NO_ENTRIES = TxnIndexSum(0, 0)
 NO_SUMS = SegmentSums(NO_ENTRIES, None)
-LogSums: TypeAlias = Mapping[int, SegmentSums]
-"""By the base offsets of segments."""
+LogSums: TypeAlias = dict[int, SegmentSums]
+"""By the base offsets of segments, in their order."""
 
 
 def sum_of(entries: list[AbortedTxn]) -> TxnIndexSum:
@@ -63,7 +64,7 @@ def line_of(segments: Segments) -> str | None:
     try:
         return " ".join(_text(segment) for segment in segments if segment.size)
     except (CorruptIndex, OSError) as error:
-        _logger.warning("the indexes of %s are not summed up: %s", segments.first.directory, error)
+        _logger.warning("Cannot compute the index checksums of %s: %s", segments.first.directory, error)
         return None
 
 
@@ -79,7 +80,7 @@ def parse_line(text: str, directory: Path) -> LogSums | None:
         return dict(map(_parse, text.split()))
     except ValueError:
         _logger.warning(
-            "%s: the indexes are not compared, the line %r of %s is damaged",
+            "%s: the index checksums are not verified, the line %r of %s is damaged",
             directory,
             text[:300],
             INDEX_SUMS,
@@ -94,6 +95,19 @@ def _parse(text: str) -> tuple[int, SegmentSums]:
     return base_offset, SegmentSums(TxnIndexSum(entries, crc), known)
 
 
+def noted_indexes(
+    sums: LogSums | None, base_offset: int, config: LogConfig, *, clean: bool
+) -> tuple[int, int] | None:
+    """What the offset index and the time index of a segment must sum up to; None: not known.
+
+    After a crash only segments that were sealed at the last clean stop count, and none of a log that may have
+    been compacted since: its indexes are newer, and rebuilding them costs reading the segment.
+    """
+    if not sums or not (clean or (base_offset < next(reversed(sums)) and not config.cleanup_compact)):
+        return None
+    return sums.get(base_offset, NO_SUMS).indexes
+
+
 def read_sums(fs: FileSystem, directory: Path) -> dict[TopicPartition, str]:
     """The lines of the last clean stop by their logs; those that cannot be read are left out."""
     path = directory / INDEX_SUMS
@@ -102,7 +116,7 @@ def read_sums(fs: FileSystem, directory: Path) -> dict[TopicPartition, str]:
     except FileNotFoundError:
         return {}
     except MalformedCheckpoint as error:
-        _logger.warning("index files are not compared: %s", error)
+        _logger.warning("Index checksums are not verified: %s", error)
         return {}
     found: dict[TopicPartition, str] = {}
     for line in lines:
@@ -110,7 +124,11 @@ def read_sums(fs: FileSystem, directory: Path) -> dict[TopicPartition, str]:
             topic, partition, *segments = line.split(" ", 2)
             found[TopicPartition(topic, int(partition))] = segments[0] if segments else ""
         except ValueError:
-            _logger.warning("%s: the line %r is damaged; the indexes are not compared", path, line[:300])
+            _logger.warning(
+                "%s: the line %r is damaged; the index checksums of its log are not verified",
+                path,
+                line[:300],
+            )
     return found
 
 

@@ -72,7 +72,7 @@ class LeaderEpochs:
         return True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int] | None:
-        """The largest known epoch up to the asked one and the offset where it ended; None if unknown."""
+        """The largest known epoch up to the requested one and the offset where it ended; None if unknown."""
         if epoch == UNDEFINED_EPOCH or not self.entries:
             return None
         if epoch == self.latest_epoch:

@@ -27,13 +27,13 @@ def _remove_leftovers(directory: Path, fs: FileSystem) -> list[str]:
     found = fs.listdir(directory)
     cleaned = [name for name in found if name.endswith(names.CLEANED)]
     first_cleaned = min((offset_in(name) for name in cleaned), default=None)
-    doomed = {name for name in found if name.endswith((names.DELETED, ".tmp"))}
+    removed = {name for name in found if name.endswith((names.DELETED, ".tmp"))}
     if first_cleaned is not None:
-        doomed |= {name for name in found if name.endswith(names.SWAP) and offset_in(name) >= first_cleaned}
-    doomed |= set(cleaned)
-    for name in doomed:
+        removed |= {name for name in found if name.endswith(names.SWAP) and offset_in(name) >= first_cleaned}
+    removed |= set(cleaned)
+    for name in removed:
         fs.unlink(directory / name)
-    return [name for name in found if name not in doomed]
+    return [name for name in found if name not in removed]
 
 
 def _finish_swaps(directory: Path, fs: FileSystem, found: list[str]) -> list[str]:

@@ -6,7 +6,6 @@ the environment's sink; the loader removes what a crash leaves of it.
 """
 
 import logging
-import random
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -110,12 +109,12 @@ class LocalLog:
     def replace(
         self, cleaned: CleanedSegment, old: Iterable[Segment], config: LogConfig
     ) -> tuple[Segment, list[Path]]:
-        """Put the `.cleaned` files of a compacted segment in the place of `old`, sealed ones.
+        """Replace the sealed segments `old` by the `.cleaned` files of a compacted segment.
 
         Kafka's order, which the loader completes or undoes from any point: all files to `.swap`, the old ones
         to `.deleted`, then the new ones to their names. The caller syncs the directory before it unlinks.
         """
-        fs, doomed = self._environment.fs, []
+        fs, deleted = self._environment.fs, []
         moved = [names.file_name(cleaned.base_offset, suffix) for suffix in names.SEGMENT_SUFFIXES]
         if not cleaned.has_txn_index:
             moved.pop()
@@ -123,7 +122,7 @@ class LocalLog:
             fs.rename(self.directory / (name + names.CLEANED), self.directory / (name + names.SWAP))
         for segment in old:
             self._environment.open_segments.forget(segment)
-            doomed += self._mark_deleted(segment)
+            deleted += self._mark_deleted(segment)
         for name in moved:
             fs.rename(self.directory / (name + names.SWAP), self.directory / name)
         new = Segment(
@@ -140,18 +139,18 @@ class LocalLog:
             self.segments.remove(segment)
         self.segments.add(new)
         self.names_dirty = True
-        return new, doomed
+        return new, deleted
 
     def _mark_deleted(self, segment: Segment) -> list[Path]:
-        doomed = []
+        deleted = []
         for path in segment.paths():
             target = Path(f"{path}{names.DELETED}")
             try:
                 self._environment.fs.rename(path, target)
             except FileNotFoundError:
                 continue
-            doomed.append(target)
-        return doomed
+            deleted.append(target)
+        return deleted
 
     def truncate_to(self, offset: int) -> list[Segment]:
         """Cut every batch at or beyond `offset`; returns the later segments, which the caller removes.
@@ -195,6 +194,6 @@ def create_segment(directory: Path, offset: int, config: LogConfig, environment:
         environment.open_files,
         index_interval_bytes=config.index_interval_bytes,
         created_ms=environment.clock.now_ms(),
-        roll_jitter_ms=random.randrange(jitter) if jitter > 0 else 0,
+        roll_jitter_ms=environment.rng.randrange(jitter) if jitter > 0 else 0,
         preallocate=config.segment_bytes if config.preallocate else 0,
     )

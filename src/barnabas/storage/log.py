@@ -8,7 +8,7 @@ Invariants: log start <= high watermark <= log end; recovery point <= log end; n
 written is ever visible; an append changes no state before its bytes are written.
 Crash promise: records below the recovery point are durable (`flush_plan`); those above are found again as
 far as they reached the disk whole (`log_loader`). An `OSError` makes the log refuse all further work and
-tells its directory.
+takes its directory offline.
 """
 
 from collections.abc import Iterable
@@ -210,12 +210,12 @@ class Log(ReadableLog):
             count = count_deletable(segments, self._config, **self._retention_bounds())
             if count == len(segments):
                 self.roll()
-            doomed = segments[:count]
-            if doomed:
-                following = self.segments.after(doomed[-1])
+            deleted = segments[:count]
+            if deleted:
+                following = self.segments.after(deleted[-1])
                 assert following is not None
                 self.delete_records_before(max(following.base_offset, self.log_start_offset))
-                self._remove(doomed)
+                self._remove(deleted)
         except OSError as error:
             raise self._failure("deleting segments of", error) from error
         return count
@@ -288,16 +288,16 @@ class Log(ReadableLog):
         return new, DeletedFiles(self._environment.fs, tuple(paths), self._config.file_delete_delay_ms)
 
     def _remove(self, segments: Iterable[Segment]) -> None:
-        doomed = list(segments)
-        snapshots = [self._snapshots.mark_deleted(segment.base_offset) for segment in doomed]
+        deleted = list(segments)
+        snapshots = [self._snapshots.mark_deleted(segment.base_offset) for segment in deleted]
         delay_ms = self._config.file_delete_delay_ms
-        self._local.remove(doomed, delay_ms, [path for path in snapshots if path is not None])
+        self._local.remove(deleted, delay_ms, [path for path in snapshots if path is not None])
 
     # ---- durability
 
     @property
     def flush_due(self) -> bool:
-        """Whether `due_flush_plan` has one: the topic's flush policy asks for it, or a segment was sealed."""
+        """Whether `due_flush_plan` has one: the topic's flush policy requires it, or a segment was sealed."""
         clock = self._environment.clock
         return self._flusher.is_due(self.log_end_offset, self._config, clock.now_ms())
 
@@ -369,13 +369,15 @@ class Log(ReadableLog):
     def delete(self) -> None:
         """Remove the log: its directory is renamed at once and unlinked by the environment's sink."""
         fs = self._environment.fs
-        doomed = self.directory.with_name(names.doomed_directory(self.topic_partition))
+        deleted = self.directory.with_name(
+            names.deleted_directory(self.topic_partition, self._environment.rng)
+        )
         self.close(clean=False)
         try:
-            fs.rename(self.directory, doomed)
+            fs.rename(self.directory, deleted)
         except OSError as error:
             raise self._failure("deleting", error) from error
         self.take_offline()
         self._environment.on_deleted(
-            DeletedFiles(fs, (), self._config.file_delete_delay_ms, directory=doomed)
+            DeletedFiles(fs, (), self._config.file_delete_delay_ms, directory=deleted)
         )

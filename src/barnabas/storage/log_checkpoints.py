@@ -1,9 +1,9 @@
-"""The checkpoints of all log directories: what they should say now, and who has no entry in them.
+"""The checkpoints of all log directories: their current content, and the logs without an entry in them.
 
 Invariant: a new log never has an entry that was written for an earlier log of its name. A deleted log, or one
-that was set aside, leaves the table at once and the files with the next write; `forget` writes them before a
-log of the same name is created. So to delete thousands of partitions writes nothing by itself, and to create
-them again writes each file once.
+that was set aside, leaves the table at once and the files with the next write; what `without` returns is run
+before a log of the same name is created. So to delete thousands of partitions writes nothing by itself,
+and to create them again writes each file once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,16 +68,14 @@ class LogCheckpoints:
         if write is not None:
             write.run()
 
-    def forget(self, directory: LogDirectory, key: TopicPartition) -> None:
-        """Make sure, durably, that no file has an entry of a partition without a log; raises OSError."""
+    def without(self, directory: LogDirectory, key: TopicPartition) -> list[CheckpointWrite]:
+        """What has to be run before a log is created, for no file to have an entry of an earlier one."""
+        writes = []
         for file, offsets in self._files(directory):
             if file.mentions(key):
-                write = file.prepare(offsets(directory), force=True)
-                assert write is not None
-                write.run()
-        cleaned = directory.cleaner_offsets.prepare_without(key)
-        if cleaned is not None:
-            cleaned.run()
+                writes.append(file.prepare(offsets(directory), force=True))
+        writes.append(directory.cleaner_offsets.prepare_without(key))
+        return [write for write in writes if write is not None]
 
     def _files(self, directory: LogDirectory) -> Iterator[tuple[CheckpointFile, _Offsets]]:
         # The log start first: it is the entry that would hide records.

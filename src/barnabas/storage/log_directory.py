@@ -1,13 +1,14 @@
-"""One entry of `log.dirs`: whose it is, what is in it, and whether its disk still works.
+"""One entry of `log.dirs`: its owner, its content, and whether its disk works.
 
 Holds the lock that keeps other brokers out (`.lock`), `meta.properties`, the checkpoints and the
 clean-shutdown marker. An `OSError` under any of its logs takes the directory offline, once and for all; the
-broker works on with the others. A shortage of descriptors is no failure of the disk and changes nothing.
+broker continues with the others. A shortage of descriptors is no failure of the disk and changes nothing.
 """
 
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from uuid import UUID
 
 from barnabas.base.clock import Clock
@@ -29,11 +30,13 @@ class LogDirectoryError(Exception):
 
 
 class LogDirectory:
-    def __init__(self, path: Path, fs: FileSystem, clock: Clock) -> None:
+    def __init__(self, path: Path, fs: FileSystem, clock: Clock, rng: Random) -> None:
         self.path: Path = path
         self.directory_id: UUID | None = None
         self.cluster_id: str | None = None
         self.was_clean: bool = False
+        self.clean_epoch: int = 0
+        """The broker epoch at the last clean stop. 0 if the stop was unclean, or the epoch is not known."""
         self.error: OSError | None = None
         self.on_offline: Callable[[LogDirectory, OSError], None] | None = None
         self.recovery_points: CheckpointFile = CheckpointFile(fs, path / RECOVERY_POINTS)
@@ -42,6 +45,7 @@ class LogDirectory:
         self.cleaner_offsets: CleanerOffsets = CleanerOffsets(fs, path)
         self._fs: FileSystem = fs
         self._clock: Clock = clock
+        self._rng: Random = rng
         self._lock: DirectoryLock | None = None
 
     @property
@@ -76,9 +80,9 @@ class LogDirectory:
                 )
             self.directory_id = known.directory_id
             cluster_id = known.cluster_id or cluster_id
-        self.cluster_id = cluster_id or encode_uuid(random_uuid())
+        self.cluster_id = cluster_id or encode_uuid(random_uuid(self._rng))
         if known is None or None in (known.node_id, known.cluster_id, known.directory_id):
-            self.directory_id = self.directory_id or random_uuid()
+            self.directory_id = self.directory_id or random_uuid(self._rng)
             write_meta_properties(
                 self._fs,
                 self.path,
@@ -87,7 +91,9 @@ class LogDirectory:
                 directory_id=self.directory_id,
                 now_ms=self._clock.now_ms(),
             )
-        self.was_clean = take_marker(self._fs, self.path)
+        epoch = take_marker(self._fs, self.path)
+        self.was_clean = epoch is not None
+        self.clean_epoch = epoch or 0
 
     def partitions(self) -> list[PartitionDirectory]:
         """Every partition's directory in here, also those that wait for deletion."""

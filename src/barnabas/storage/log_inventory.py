@@ -1,6 +1,7 @@
 """What partitions a log directory holds, from its files alone: for adopting a directory of another broker.
 
-Nothing is opened for writing, recovered or removed, so it may be asked of a directory that is not ours yet.
+Nothing is opened for writing, recovered or removed, so a directory that this broker does not own yet can be
+read.
 """
 
 from dataclasses import dataclass

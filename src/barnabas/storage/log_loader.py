@@ -4,7 +4,7 @@ The passes:
 
 1. remove `.deleted` files, `.cleaned` ones, and `.swap` ones of a split that was not finished;
 2. remove the segments that valid `.swap` files replace;
-3. rename the `.swap` files into place;
+3. rename the `.swap` files to their final names;
 4. load the segments; index files without a log go, a damaged index of aborted transactions is rebuilt;
 5. after an unclean stop: scan every segment from the recovery point on, cut the log at the first batch that
    is not whole, drop the segments behind the cut, rebuild indexes, leader epochs and producer state;
@@ -30,7 +30,7 @@ from barnabas.storage.checkpoints import MalformedCheckpoint
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.guarded_log import GuardedLog
 from barnabas.storage.index_errors import CorruptIndex
-from barnabas.storage.index_sums import NO_SUMS, LogSums, parse_line, sum_of
+from barnabas.storage.index_sums import NO_SUMS, LogSums, noted_indexes, parse_line, sum_of
 from barnabas.storage.leader_epochs import LeaderEpochs
 from barnabas.storage.leftovers import clear_leftovers, offset_in
 from barnabas.storage.local_log import create_segment
@@ -158,17 +158,19 @@ class LogLoader:
             if segment is not segments.active:
                 segment.release()
         segments.active.release_file()
+        topic_id = self._topic_id()
         return LogParts(
             segments,
             producers,
             snapshots,
             leader_epochs,
-            self._topic_id(),
+            topic_id,
             log_start_offset,
             log_end_offset,
             log_end_offset if self.clean else min(self.recovery_point, log_end_offset),
-            # A clean stop syncs nothing of a log without records: the first flush behind it does.
-            is_durable=self.clean and log_end_offset > log_start_offset,
+            # A clean stop syncs nothing of a log without records: the first flush behind it does. So it does
+            # for a topic id that is still to be written.
+            is_durable=self.clean and log_end_offset > log_start_offset and topic_id is not None,
         )
 
     def _load_leader_epochs(self, segments: Segments) -> LeaderEpochs:
@@ -203,14 +205,14 @@ class LogLoader:
         self.recovery_point = 0
 
     def _topic_id(self) -> UUID | None:
+        """Returns None if the file is missing or damaged: the topic's metadata has the id.
+
+        A damaged file is removed, so that it is not read again before it is written anew.
+        """
         try:
             return read_topic_id(self.environment.fs, self.directory)
-        except MalformedPartitionMetadata:
-            if self.clean:
-                raise
-            # Not yet synced when the power went; the topic's metadata will give it again. Until then there is
-            # no file: one that stays would take the partition out of service after the next clean stop.
-            _logger.warning("removing the unreadable %s of %s", names.PARTITION_METADATA, self.directory)
+        except MalformedPartitionMetadata as error:
+            _logger.warning("removing the damaged %s: the metadata store has its topic id", error)
             self.environment.fs.unlink(self.directory / names.PARTITION_METADATA)
             return None
 
@@ -276,8 +278,7 @@ class LogLoader:
             created_ms=self.environment.clock.now_ms(),
             has_txn_index=has_txn_index,
         )
-        if self.clean and self.index_sums is not None:  # after a crash the files may be newer
-            segment.index_sums = self.index_sums.get(base_offset, NO_SUMS).indexes
+        segment.index_sums = noted_indexes(self.index_sums, base_offset, self.config, clean=self.clean)
         return segment
 
     # ---- passes 5 and 6
@@ -297,7 +298,7 @@ class LogLoader:
             later = suspects[number + 1 :]
             if later and (recovered.bytes_cut or self._is_gap(recovered, later[0])):
                 for lost in later:
-                    _logger.warning("removing %s, behind a cut", lost.path(names.LOG))
+                    _logger.warning("removing %s: the log was truncated before it", lost.path(names.LOG))
                     self._drop(lost, segments, snapshots)
                 self.environment.fs.sync_dir(self.directory)
                 break

@@ -2,7 +2,7 @@
 
 No record is read. The range ends at or before `up_to`, and where the index knows a start of a batch it ends
 there, so that nothing is sent twice. Where the end of the range is not the end of its segment its position
-is remembered: followers and consumers ask for the same high watermark again and again.
+is remembered: followers and consumers read up to the same high watermark again and again.
 """
 
 from barnabas.storage.batch_scan import BatchPosition

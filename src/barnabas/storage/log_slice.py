@@ -1,4 +1,4 @@
-"""A range of a `.log` file that holds the records asked for: to be sent as it is, by `sendfile`."""
+"""A range of a `.log` file that holds the requested records: to be sent as it is, by `sendfile`."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from barnabas.base.filesystem import LogFile
 
 @dataclass(slots=True)
 class LogSlice:
-    """Starts with the batch that holds the asked offset. The last batch may be cut, the first never is."""
+    """Starts with the batch that holds the requested offset. The last batch may be cut, the first is not."""
 
     file: LogFile
     position: int
@@ -18,5 +18,5 @@ class LogSlice:
     """No record of the slice has this offset or a later one."""
 
     def read(self) -> bytes:
-        """The bytes, for those who cannot send from a file."""
+        """Returns the bytes, for callers that cannot send from a file."""
         return self.file.read_at(self.position, self.size)

@@ -65,7 +65,7 @@ class LogTable:
         return {key: entry.high_watermark for key, entry in self.in_directory(directory)}
 
     def log_start_offsets(self, directory: LogDirectory) -> dict[TopicPartition, int]:
-        """Those that the first segment's name does not tell already."""
+        """Those that differ from the base offset of the first segment."""
         return {
             key: entry.log_start_offset
             for key, entry in self.in_directory(directory)

@@ -1,12 +1,12 @@
 """All logs of a broker, over all its log directories.
 
-After a clean stop a log is registered by its directory's name and opened when it is first asked for; after
+After a clean stop a log is registered by its directory's name and opened when it is first used; after
 an unclean one all logs of the directory are recovered, in threads, before the broker starts. The loop's
 thread calls everything here except what says otherwise; `CheckpointWrite.run` and `FlushPlan.run` go to
 threads.
 
 Order of a clean stop: the logs are closed (records, indexes, snapshots synced), then the checkpoints
-written, then the marker: whoever finds the marker may believe all the rest. A directory with a log that could
+written, then the marker: if the marker exists, all the rest is durable. A directory with a log that could
 not be recovered, or not be closed, gets no marker: the next start recovers it again.
 """
 
@@ -14,9 +14,9 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random, SystemRandom
 from uuid import UUID
 
 from barnabas.base.clock import Clock, SystemClock
@@ -26,6 +26,7 @@ from barnabas.base.errors import KafkaError, StorageBusy, StorageError
 from barnabas.base.filesystem import FileSystem
 from barnabas.base.ids import TopicPartition
 from barnabas.storage import names
+from barnabas.storage.checkpoints import CheckpointWrite
 from barnabas.storage.closing import close_logs
 from barnabas.storage.cold_log import ColdLog, ColdQuestion, find_cold
 from barnabas.storage.deleted_files import DeletedFiles, DeletedSink, unlink_now
@@ -39,17 +40,17 @@ from barnabas.storage.index_sums import write_sums
 from barnabas.storage.log import Log
 from barnabas.storage.log_checkpoints import LogCheckpoints
 from barnabas.storage.log_directory import LogDirectory, LogDirectoryError
-from barnabas.storage.log_loader import create_log, open_log
+from barnabas.storage.log_opener import LogOpener
 from barnabas.storage.log_table import LogTable
 from barnabas.storage.logs_settings import LogsSettings as LogsSettings
 from barnabas.storage.open_files import OpenFiles
+from barnabas.storage.renamed_logs import RenamedLogs
 
-_MOST_RENAMED = 10_000
 _logger = logging.getLogger(__name__)
 
 
 def _ignore_offline(directory: LogDirectory, error: OSError) -> None:
-    """Nobody asked to be told."""
+    """The caller needs no notification."""
 
 
 class Logs:
@@ -61,6 +62,7 @@ class Logs:
         *,
         fs: FileSystem | None = None,
         clock: Clock | None = None,
+        rng: Random | None = None,
         on_offline: Callable[[LogDirectory, OSError], None] = _ignore_offline,
         on_deleted: DeletedSink = unlink_now,
         topic_id_of: Callable[[str], UUID | None] = lambda _: None,
@@ -77,22 +79,23 @@ class Logs:
         self._environment: LogEnvironment = LogEnvironment(
             fs or FileSystem(),
             clock or SystemClock(),
+            rng or SystemRandom(),
             open_files=OpenFiles(settings.descriptors),
             producer_expiration_ms=settings.producer_expiration_ms,
             on_deleted=on_deleted,
         )
         self._environment.fs.on_shortage = self._environment.open_files.make_room
         self.directories: list[LogDirectory] = [
-            LogDirectory(path, self._environment.fs, self._environment.clock) for path in paths
+            LogDirectory(path, self._environment.fs, self._environment.clock, self._environment.rng)
+            for path in paths
         ]
         self._table: LogTable = LogTable()
         self.workers: DirectoryWorkers = DirectoryWorkers(paths, self._environment.fs)
         self._being_created: set[TopicPartition] = set()
         """Logs that a directory which does not respond will create."""
-        self._renamed: dict[TopicPartition, LogDirectory] = {}
-        """Deleted and set aside, and a loss of power may undo it."""
+        self._renamed: RenamedLogs = RenamedLogs(self._environment.fs, self.workers)
         self.checkpoints: LogCheckpoints = LogCheckpoints(self.directories, self._table)
-        self._environments: dict[Path, LogEnvironment] = {}
+        self._opener: LogOpener = LogOpener(self._environment, self.workers, self.checkpoints, config_for)
 
     # ---- start
 
@@ -104,7 +107,7 @@ class Logs:
             with self._failing(directory):
                 self._claim(directory)
                 found[directory] = find_logs(directory, self._environment.fs)
-        set_aside_duplicates(found, self._topic_id_of, self._environment.fs)
+        set_aside_duplicates(found, self._topic_id_of, self._environment.fs, self._environment.rng)
         for directory, logs in found.items():
             with self._failing(directory):
                 self._register(directory, logs)
@@ -130,7 +133,9 @@ class Logs:
         for path in found.deleted:
             self._unlink_directory(path, delay_ms=0)
         for path in found.set_aside:
-            _logger.warning("leaving %s alone", path)
+            _logger.warning(
+                "%s is not used by this broker: leaving it unchanged. Delete it if it is not needed", path
+            )
             self.set_aside.append(path)
         self._table.roots.update(dict.fromkeys(found.logs, directory))
         self._table.cold.update(found.logs)
@@ -141,7 +146,7 @@ class Logs:
     def _recover(self, directory: LogDirectory, found: dict[TopicPartition, ColdLog]) -> None:
         _logger.info("recovering %d logs in %s after an unclean stop", len(found), directory.path)
         with ThreadPoolExecutor(max(1, self._settings.recovery_threads), "recovery") as pool:
-            for key, result in zip(found, pool.map(self._try_open, found.items()), strict=True):
+            for key, result in zip(found, pool.map(self._opener.try_recover, found.items()), strict=True):
                 if isinstance(result, Log):
                     self._adopt(key, result)
                 else:
@@ -160,41 +165,6 @@ class Logs:
         self._table.failed[key] = cold
         if isinstance(error, OSError) and error.errno is not None:
             cold.root.fail(error)
-
-    def _try_open(self, item: tuple[TopicPartition, ColdLog]) -> Log | Exception:
-        try:
-            log = self._open(*item)
-            if log.flush_due:
-                # Where the topic asks for a flush nothing above the recovery point may be seen: here it
-                # costs a thread's time, later it would hide records that consumers have read before.
-                log.flush()
-            return log
-        except (OSError, KafkaError) as error:
-            return error
-
-    def _open(self, key: TopicPartition, cold: ColdLog) -> Log:
-        return open_log(
-            cold.directory,
-            self._config_for(key.topic),
-            self._environment_of(cold.root),
-            clean=not cold.needs_recovery,
-            recovery_point=cold.recovery_point,
-            log_start_offset=cold.log_start_offset,
-            index_sums=cold.index_sums,
-            topic_partition=key,
-        )
-
-    def _environment_of(self, directory: LogDirectory) -> LogEnvironment:
-        environment = self._environments.get(directory.path)
-        if environment is None:
-            environment = self._environments[directory.path] = replace(
-                self._environment,
-                worker=self.workers.get(directory.path),
-                on_failure=directory.fail,
-                on_truncated=lambda: self.checkpoints.write_recovery_points(directory),
-                on_cut=directory.cleaner_offsets.cap,
-            )
-        return environment
 
     def _adopt(self, key: TopicPartition, log: Log) -> Log:
         cold = self._table.cold.pop(key)
@@ -236,7 +206,7 @@ class Logs:
         if not cold.root.is_online:
             raise StorageError(f"the log directory of {key} is offline")
         try:
-            return self.workers.run(cold.root.path, lambda: self._adopt(key, self._open(key, cold)))
+            return self.workers.run(cold.root.path, lambda: self._adopt(key, self._opener.open(key, cold)))
         except DirectoryStalled:
             raise
         except (OSError, KafkaError) as error:
@@ -282,23 +252,24 @@ class Logs:
         if key in self._being_created:
             raise StorageBusy(f"the log of {key} is being created")
         directory = self._least_loaded()
+        self._renamed.make_durable(key)
+        self.workers.check(directory.path)
+        chosen, forgetting = config or self._config_for(key.topic), self.checkpoints.without(directory, key)
         self._being_created.add(key)
-        chosen = config or self._config_for(key.topic)
-        return self.workers.run(directory.path, lambda: self._create(key, topic_id, chosen, directory))
+        return self.workers.run(
+            directory.path, lambda: self._create(key, topic_id, chosen, directory, forgetting)
+        )
 
     def _create(
-        self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, directory: LogDirectory
+        self,
+        key: TopicPartition,
+        topic_id: UUID | None,
+        config: LogConfig,
+        directory: LogDirectory,
+        forgetting: Sequence[CheckpointWrite],
     ) -> Log:
-        environment = self._environment_of(directory)
-        if key in self._renamed:
-            self._sync_renames(self._renamed[key])
         try:
-            self.checkpoints.forget(directory, key)
-            log = create_log(directory.path / str(key), key, topic_id, config, environment)
-        except OSError as error:
-            directory.fail(error)
-            kind = StorageBusy if is_shortage(error) else StorageError
-            raise kind(f"creating the log of {key} failed: {error}") from error
+            log = self._opener.create(key, topic_id, config, directory, forgetting)
         finally:
             self._being_created.discard(key)
         self._table.opened[key] = log
@@ -320,7 +291,7 @@ class Logs:
         self.failed.pop(key, None)
         if root is not None:
             root.cleaner_offsets.remove(key)
-            self._note_rename(key, root)
+            self._renamed.note(key, root)
         if log is not None and not log.is_offline:
             log.delete()
         elif unopened is not None and unopened.root.is_online:
@@ -329,9 +300,9 @@ class Logs:
         return root is not None
 
     def _delete_unopened(self, key: TopicPartition, unopened: ColdLog) -> None:
-        doomed = unopened.root.path / names.doomed_directory(key)
-        self._rename(unopened.root, unopened.directory, doomed, f"deleting {key}")
-        self._unlink_directory(doomed, self._settings.delete_delay_ms)
+        deleted = unopened.root.path / names.deleted_directory(key, self._environment.rng)
+        self._renamed.rename(unopened.root, unopened.directory, deleted, f"deleting {key}")
+        self._unlink_directory(deleted, self._settings.delete_delay_ms)
 
     def set_aside_log(self, key: TopicPartition) -> None:
         """Keep the files of a log that must not be used under another name; a log can be created anew."""
@@ -339,37 +310,25 @@ class Logs:
         if root is None:
             return
         log = self._table.opened.get(key)
-        if log is not None:
-            log.close(clean=False)
         entry = log or self._table.cold.get(key) or self._table.failed[key]
-        stray = root.path / names.stray_directory(key)
-        self._rename(root, entry.directory, stray, f"setting {key} aside")
+        stray = root.path / names.stray_directory(key, self._environment.rng)
+
+        def rename() -> None:
+            if log is not None:
+                log.close(clean=False)
+            self._renamed.rename(root, entry.directory, stray, f"setting {key} aside")
+
+        self._renamed.note(key, root)
+        try:
+            self.workers.run(root.path, rename)
+        except DirectoryStalled as stalled:
+            if stalled.job is None:
+                raise
+            # It is done when the directory responds again, before anything else in it.
         root.cleaner_offsets.remove(key)
-        self._note_rename(key, root)
         self._table.remove(key)
         self.failed.pop(key, None)
         self.set_aside.append(stray)
-
-    def _rename(self, root: LogDirectory, source: Path, target: Path, action: str) -> None:
-        try:
-            self._environment.fs.rename(source, target)
-        except OSError as error:
-            root.fail(error)
-            raise StorageError(f"{action} failed: {error}") from error
-
-    def _note_rename(self, key: TopicPartition, root: LogDirectory) -> None:
-        if len(self._renamed) >= _MOST_RENAMED:
-            self._sync_renames(root)
-        self._renamed[key] = root
-
-    def _sync_renames(self, root: LogDirectory) -> None:
-        """Before a log of the same name is created: the older one must not come back in its place."""
-        if root.is_online:
-            try:
-                self._environment.fs.sync_dir(root.path)
-            except OSError as error:
-                root.fail(error)
-        self._renamed = {key: each for key, each in self._renamed.items() if each is not root}
 
     def _unlink_directory(self, path: Path, delay_ms: int) -> None:
         self._environment.on_deleted(DeletedFiles(self._environment.fs, (), delay_ms, directory=path))
@@ -411,7 +370,7 @@ class Logs:
         for directory in self.directories:
             if directory.path in unclean:
                 _logger.warning(
-                    "%s was not stopped cleanly, a log in it failed: the next start recovers its logs",
+                    "A log in %s failed, so it was not stopped cleanly: the next start recovers its logs",
                     directory.path,
                 )
             elif directory.is_online:

@@ -17,7 +17,7 @@ META_PROPERTIES = "meta.properties"
 
 
 class MalformedMetaProperties(OSError):
-    """The file does not say whose directory this is."""
+    """The file does not name the broker and cluster that own the directory."""
 
 
 @dataclass(frozen=True, slots=True)

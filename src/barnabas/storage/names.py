@@ -1,15 +1,15 @@
 """Names of files and directories in a log directory, as Kafka gives them.
 
 A segment's files carry its base offset in 20 digits; a partition's directory is `<topic>-<partition>`, with
-`.<32 hex digits>-delete` behind it once it is doomed (`-future` and `-stray` likewise, which we leave
-alone).
+`.<32 hex digits>-delete` behind it while it is being deleted (likewise `-future` and `-stray`, which are not
+changed here).
 """
 
 import re
-import uuid
 from dataclasses import dataclass
+from random import Random
 
-from barnabas.base.ids import TopicPartition
+from barnabas.base.ids import TopicPartition, any_uuid
 
 LOG = ".log"
 INDEX = ".index"
@@ -41,7 +41,7 @@ def offset_of(name: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDirectory:
-    """A directory's name, understood: whose it is, and `delete`, `future` or `stray` if it is marked so."""
+    """A directory's name, parsed: its topic partition, and the mark `delete`, `future` or `stray` if any."""
 
     name: str
     topic_partition: TopicPartition
@@ -49,7 +49,7 @@ class PartitionDirectory:
 
 
 def parse_directory(name: str) -> PartitionDirectory | None:
-    """What partition a directory belongs to; None if it is no partition's."""
+    """Returns the partition of a directory. Returns None if the name is not that of a partition."""
     plain, mark = name, ""
     if name.endswith(("-delete", "-future", "-stray")):
         match = _MARKED.fullmatch(name)
@@ -62,16 +62,16 @@ def parse_directory(name: str) -> PartitionDirectory | None:
     return PartitionDirectory(name, TopicPartition(topic, int(number)), mark)
 
 
-def doomed_directory(topic_partition: TopicPartition) -> str:
+def deleted_directory(topic_partition: TopicPartition, rng: Random) -> str:
     """A fresh name for a partition that is being deleted, cut to what a file system takes."""
-    return _marked_directory(topic_partition, "delete")
+    return _marked_directory(topic_partition, "delete", rng)
 
 
-def stray_directory(topic_partition: TopicPartition) -> str:
-    """A fresh name for a directory that no partition of ours may use."""
-    return _marked_directory(topic_partition, "stray")
+def stray_directory(topic_partition: TopicPartition, rng: Random) -> str:
+    """A fresh name for a directory that no partition of this broker may use."""
+    return _marked_directory(topic_partition, "stray", rng)
 
 
-def _marked_directory(topic_partition: TopicPartition, mark: str) -> str:
-    tail = f"-{topic_partition.partition}.{uuid.uuid4().hex}-{mark}"
+def _marked_directory(topic_partition: TopicPartition, mark: str, rng: Random) -> str:
+    tail = f"-{topic_partition.partition}.{any_uuid(rng).hex}-{mark}"
     return topic_partition.topic[: _MAX_NAME - len(tail)] + tail

@@ -1,8 +1,8 @@
 """Bounds how many log files are open, over all logs of a broker.
 
 A segment opens its file when it is written or read and keeps it; an empty log holds none. When there are more
-than the limit, or when descriptors are short, files that were not used lately are closed. Whoever still needs
-one (a response that is being sent, a flush that runs) holds its own reference, which keeps it open.
+than the limit, or when descriptors are short, files that were not used lately are closed. A response that
+is being sent or a flush that runs holds its own reference, which keeps the file open.
 
 `make_room` may be called from any thread, everything else on the thread that owns the logs or during
 recovery.

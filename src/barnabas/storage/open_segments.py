@@ -25,7 +25,7 @@ class OpenSegments:
             oldest.release()
 
     def forget(self, segment: Segment) -> None:
-        """The segment became active again, or is gone."""
+        """The segment became active again, or was removed."""
         self._segments.pop(segment, None)
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
 """Is a range of a file in the page cache? If not, let a thread read it before the loop sends it.
 
-`RWF_NOWAIT` answers without touching the disk. Only the first and last page of a range are asked for: a
-range is what was appended in a row, so its pages come and go together. Where the file system does not
-support the question, the answer is yes.
+`RWF_NOWAIT` answers without touching the disk. Only the first and last page of a range are checked: a
+range is what was appended in a row, so its pages come and go together. If the file system does not support
+`RWF_NOWAIT`, the range counts as cached.
 """
 
 import os

@@ -69,12 +69,12 @@ class ProducerSnapshots:
             return None
         self._offsets.discard(offset)
         self.unsynced.discard(offset)
-        doomed = Path(f"{self.path(offset)}{names.DELETED}")
+        target = Path(f"{self.path(offset)}{names.DELETED}")
         try:
-            self._fs.rename(self.path(offset), doomed)
+            self._fs.rename(self.path(offset), target)
         except FileNotFoundError:
             return None
-        return doomed
+        return target
 
     def remove_all(self) -> None:
         for offset in self.offsets:

@@ -3,8 +3,8 @@
 `check` refuses what must not be appended and finds repetitions, without changing anything; `apply` records
 a batch that was appended, live, on a follower and in recovery alike. Open transactions hold back the last
 stable offset from their first offset on; a completed one does so until the high watermark has passed its
-marker. A client may begin one only with the coordinator's consent: `begin_verification` before it is asked,
-`check_verified` right before the append.
+marker. A client may begin one only if the coordinator verifies it: `begin_verification` is called before the
+coordinator is queried, `check_verified` right before the append.
 
 Rules as in Kafka: an unknown producer may start at any sequence (its state may have expired); a new epoch
 starts at 0; within an epoch sequences follow each other.
@@ -94,7 +94,7 @@ class ProducerStates:
         return entry is not None and entry.txn_first_offset != NO_OFFSET and entry.epoch == epoch
 
     def begin_verification(self, header: BatchHeader, *, adds_partition: bool, now_ms: int) -> Guard | None:
-        """Before the coordinator is asked about a transactional batch: its guard, None if nobody need be."""
+        """Returns the guard of a transactional batch. Returns None if the batch needs no verification."""
         self._check_epoch(header)
         if self.has_ongoing(header.producer_id, header.producer_epoch):
             return None
@@ -240,11 +240,11 @@ class ProducerStates:
 
     def expire(self, now_ms: int) -> int:
         """Forget producers that have been silent for too long and have nothing open; returns how many."""
-        gone = [key for key, entry in self.entries.items() if entry.is_expired(now_ms, self.expiration_ms)]
-        for producer_id in gone:
+        expired = [key for key, entry in self.entries.items() if entry.is_expired(now_ms, self.expiration_ms)]
+        for producer_id in expired:
             del self.entries[producer_id]
         self.guards.expire(now_ms, self.expiration_ms)
-        return len(gone)
+        return len(expired)
 
     def clear(self, end_offset: int) -> None:
         self.entries.clear()

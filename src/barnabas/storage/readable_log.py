@@ -172,7 +172,7 @@ class ReadableLog:
             raise self._refusal()
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int] | None:
-        """(epoch, end offset) for the largest epoch up to the asked one; None if that is not known."""
+        """(epoch, end offset) for the largest epoch up to the requested one; None if that is not known."""
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
     def timestamp_check(self) -> TimestampCheck | None:

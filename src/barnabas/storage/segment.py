@@ -28,7 +28,7 @@ from barnabas.storage.txn_index import TxnIndex
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 _TAIL = 8
-"""How many of the newest batches are found without index and disk: consumers at the tail ask for these."""
+"""How many of the newest batches are found without index and disk: consumers at the tail read these."""
 _logger = logging.getLogger(__name__)
 _new_tuple = tuple.__new__
 
@@ -73,7 +73,7 @@ class Segment:
         self.index_sums: tuple[int, int] | None = None
         """CRC-32C of the offset index and the time index as last written or read; None: not known."""
         self.index_entries: int = 0
-        """At most as many entries are in either index; enough to tell that none is full."""
+        """At most as many entries are in either index; enough to know that none is full."""
         self._bytes_since_index: int = 0
         self._checked_timestamp: int = NO_TIMESTAMP
         self._checked_size: int = 0
@@ -165,7 +165,7 @@ class Segment:
         return self._file is not None
 
     def release_file(self) -> None:
-        """Close the file, unless somebody still uses it; it is opened again when needed. From any thread."""
+        """Close the file, unless it is in use; it is opened again when needed. From any thread."""
         self._file = None
         self._open_files.forget(self)
 

@@ -66,10 +66,10 @@ class TimestampCheck:
             yield self._modified_ms
 
     def abandon(self) -> None:
-        """Nobody waits for the result any more: end at the next step."""
+        """The result is no longer needed: end at the next step."""
         self._abandoned.set()
 
     def apply(self) -> None:
-        """Let the segment know what was found."""
+        """Store the result in the segment."""
         if self._largest is not None:
             self.segment.set_checked_timestamp(self._largest, self._size)

@@ -1,7 +1,7 @@
 """Timestamp -> offset, exact to the record.
 
-The first segment with a late enough timestamp is found by its largest one, the place in it by the time
-index; from there headers are read, and only batches that reach the timestamp are unpacked.
+The first segment with a late enough timestamp is found by its largest one, the position in it by the
+time index; from there headers are read, and only batches that reach the timestamp are unpacked.
 
 A search may be long, and is done in steps (`base.steps`); large batches may be unpacked in threads. In
 between the log may change, so it looks again before it touches a file.
@@ -152,7 +152,7 @@ class TimestampLookup:
             yield None
         delta = scan.offset_delta_of_max
         if delta is None:
-            # Records without a timestamp; negative ones are found by nobody, as in Kafka.
+            # Records without a timestamp; negative ones are never found, as in Kafka.
             without = TimestampScan(payload, header, scan.max_timestamp, header.base_offset)
             while not without.step(_RECORDS_PER_STEP):
                 yield None

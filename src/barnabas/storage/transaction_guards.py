@@ -1,15 +1,16 @@
-"""Guards of first batches: transactions that a partition is asked to begin and the coordinator must confirm.
+"""Verification guards: transactions that begin in a partition and that the coordinator has yet to verify.
 
-Between the coordinator's "yes" and the append a marker may end the transaction; a batch written behind it
-would stay open for ever. So whoever asks takes a guard first, a marker removes it, and only the guard that is
-still in place lets the batch in (Kafka's VerificationGuard). A new guard is another object: an answer that
-belongs to an earlier transaction of the producer opens nothing.
+A marker may end the transaction between the coordinator's response and the append. A batch appended after
+the marker would leave a transaction open for ever. So a guard is taken before the coordinator is queried, a
+marker removes it, and a batch is appended only if its guard is still present (Kafka's VerificationGuard). A
+new guard is another object: a response that belongs to an earlier transaction of the producer verifies
+nothing.
 
-A guard also remembers the lowest sequence it was asked for. If that batch is put off (the coordinator could
-not answer), later ones of the same producer must not be stored before it.
+A guard also keeps the lowest sequence that was verified with it. If that batch is rejected because the
+coordinator could not respond, later batches of the same producer must not be stored before it.
 
-Only guards of producers with nothing open here exist: the first batch of a transaction removes them as well.
-In memory only; whoever leads after this broker begins without any.
+Guards exist only for producers without an open transaction in the partition: the first batch of a transaction
+removes them too. Guards are kept in memory only. The next leader of the partition begins without any.
 """
 
 from barnabas.base.errors import OutOfOrderSequence
@@ -17,7 +18,7 @@ from barnabas.records.batch import BatchHeader
 
 
 class Guard:
-    """One producer's wish to begin a transaction. Compared by identity."""
+    """The verification of one producer's transaction. Compared by identity."""
 
     __slots__ = ("adds_partition", "created_ms", "epoch", "lowest_sequence")
 
@@ -29,7 +30,7 @@ class Guard:
         self.created_ms: int = now_ms
 
     def note(self, header: BatchHeader) -> None:
-        """Another batch asks too; a newer epoch counts its sequences anew."""
+        """Another batch is verified too; a newer epoch counts its sequences anew."""
         epoch, sequence = header.producer_epoch, header.base_sequence
         if epoch > self.epoch:
             self.epoch, self.lowest_sequence = epoch, sequence
@@ -61,7 +62,7 @@ class TransactionGuards:
         return len(self._guards)
 
     def take(self, header: BatchHeader, *, adds_partition: bool, now_ms: int) -> Guard:
-        """The producer's guard, made when there is none."""
+        """Returns the producer's guard. Creates one if there is none."""
         guard = self._guards.get(header.producer_id)
         if guard is None:
             guard = Guard(header, adds_partition=adds_partition, now_ms=now_ms)
@@ -78,10 +79,10 @@ class TransactionGuards:
         self._guards.pop(producer_id, None)
 
     def on_marker(self, producer_id: int, epoch: int) -> None:
-        """A transaction ended: what was confirmed before does not count any more.
+        """A transaction ended: verifications from before are void.
 
-        Except for the epoch that a marker of version 2 begins: the client has been told it with the answer to
-        EndTxn, and may ask for its next transaction before the markers of the last one are all written.
+        Except for the epoch that a marker of version 2 begins: the client got it with the response to EndTxn,
+        and may begin its next transaction before all markers of the last one are written.
         """
         guard = self._guards.get(producer_id)
         if guard is not None and not (guard.adds_partition and guard.epoch == epoch):

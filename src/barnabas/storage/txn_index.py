@@ -84,7 +84,7 @@ class TxnIndex:
         self._entries = entries
 
     def collect(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
-        """Transactions that touch [start, end), and whether later segments need not be asked."""
+        """Transactions that touch [start, end), and whether the search can end with this segment."""
         found: list[AbortedTxn] = []
         entries = self.entries
         first = bisect_left(entries, start, key=lambda entry: entry.last_offset)

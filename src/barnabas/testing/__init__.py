@@ -8,7 +8,7 @@
 
 Installing the package also gives every pytest suite the fixtures `kafka_broker`, `kafka_topic` and
 `kafka_broker_factory` (see `barnabas.testing.plugin`). Importing this package loads nothing else: pytest
-imports it in every run, also in suites that never ask for a broker.
+imports it in every run, also in suites that never use a broker.
 """
 
 from typing import TYPE_CHECKING, Any

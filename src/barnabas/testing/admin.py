@@ -1,8 +1,7 @@
 """Topics for tests: create, delete and list them, over the wire.
 
-It speaks the Kafka protocol only (`barnabas.client`), so it works against Apache Kafka as well. Each call
-opens its own connections: tests create a handful of topics, and a broker that was restarted in between needs
-no reconnecting.
+It uses the Kafka protocol only (`barnabas.client`), so it works with Apache Kafka as well. Each call opens
+its own connections: tests create few topics, and no connection has to survive a restart of the broker.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ _CLIENT_ID = "barnabas-testing"
 
 
 class AdminError(Exception):
-    """The broker refused. `code` is the name of Kafka's error, `topic_already_exists` for example."""
+    """The broker responded with an error. `code` is its name, for example `topic_already_exists`."""
 
     def __init__(self, action: str, code: str, message: str | None) -> None:
         super().__init__(f"{action}: {message or code.replace('_', ' ')} ({code})")
@@ -24,7 +23,7 @@ class AdminError(Exception):
 
 
 class Admin:
-    """A broker that is away or does not greet raises ConnectionError, one that answers late TimeoutError."""
+    """Raises ConnectionError if the broker is unreachable, TimeoutError if it does not respond in time."""
 
     def __init__(self, host: str, port: int, timeout: float = 30.0) -> None:
         self._host: str = host
@@ -55,7 +54,7 @@ class Admin:
 
     @contextmanager
     def _cluster(self, action: str) -> "Iterator[Cluster]":
-        """An open cluster; what goes wrong in the block is told as this module tells it."""
+        """An open cluster. Translates errors of the block into those of this module."""
         from barnabas.client.address import Address
         from barnabas.client.cluster import Cluster
         from barnabas.client.errors import BrokerError, TimedOut, Unreachable

@@ -1,11 +1,10 @@
 """`Broker`: a real broker for tests, in a background thread or in a child process.
 
-It listens on a free port of 127.0.0.1 and keeps its data in a temporary directory, which is gone when
+It listens on a free port of 127.0.0.1 and keeps its data in a temporary directory, which is deleted when
 the broker is closed. Nothing is simulated: it is the broker of `barnabas serve`, for every Kafka client.
 
-A thread is the quickest to start and easy to debug. A child process can be killed the hard way
-(`kill -9`), has its own memory and its own GIL, and cannot outlive the tests: it stops when they end,
-however they end.
+A thread starts fastest and is easy to debug. A child process can be killed with `kill -9`, and has its own
+memory and its own GIL. It stops when the tests end, however they end.
 """
 
 import shutil
@@ -27,20 +26,18 @@ _FOR_TESTS: Final[Mapping[str, str]] = {
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "log.segment.delete.delay.ms": "1000",
-    # The weakest of the three keys, so that any of them in a test's own configuration goes before it.
+    # The key with the lowest priority of three: each of them in the configuration of a test overrides it.
     "log.retention.hours": "-1",
 }
-"""One broker alone, nothing that waits for others to come, and no record lost in the middle of a test because
-its timestamp is a constant of last year.
-"""
+"""A single broker, no waiting for further members, no retention by time: test data has old timestamps."""
 
 
 class BrokerStartError(Exception):
-    """The broker did not start. The message says why, with the end of its log where there is one."""
+    """The broker did not start. The message has the reason, and the end of its log if there is one."""
 
 
 class Host(Protocol):
-    """What runs the broker: a thread of this process, or a child process."""
+    """Runs the broker: in a thread of this process, or in a child process."""
 
     def start(self, properties: Mapping[str, str]) -> int:
         """Start, wait until it is ready, return the port. Raises BrokerStartError."""
@@ -57,7 +54,7 @@ class Broker:
     process: run it in a child process instead of a thread.
     config: keys of server.properties, over the defaults for tests; not `listeners`, which follow from `port`.
     port: the port to listen on; 0 takes a free one. It stays the same over `restart()`.
-    directory: where to keep the data; it is not removed then, and a later broker can go on with it.
+    directory: where to keep the data; it is not deleted then, and a later broker can use it.
     """
 
     def __init__(
@@ -91,13 +88,13 @@ class Broker:
         return self
 
     def stop(self) -> None:
-        """Stop cleanly. The data stay, so that `start()` goes on with them. Does nothing if it is stopped."""
+        """Stop cleanly. The data stays for the next `start()`. Does nothing if it is stopped."""
         host, self._host = self._host, None
         if host is not None:
             host.stop()
 
     def kill(self) -> None:
-        """Stop without a good-bye: `kill -9` of a child process; in a thread, no flush, no clean shutdown."""
+        """Stop uncleanly: `kill -9` of a child process; in a thread, no flush and no clean shutdown."""
         host, self._host = self._host, None
         if host is not None:
             host.kill()
@@ -146,11 +143,11 @@ class Broker:
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
     ) -> None:
-        """Create a topic; raises `AdminError` when the broker refuses."""
+        """Create a topic; raises `AdminError` if the broker rejects it."""
         self._admin().create_topic(name, partitions, config or {})
 
     def delete_topic(self, *names: str) -> None:
-        """Delete topics; raises `AdminError` when the broker refuses."""
+        """Delete topics; raises `AdminError` if the broker rejects it."""
         self.delete_topics(names)
 
     def delete_topics(self, names: Iterable[str]) -> None:
@@ -165,7 +162,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What a client calls `bootstrap.servers`. Known once it has started, and good over a restart."""
+        """The value of `bootstrap.servers`. Known once it has started, and unchanged by a restart."""
         return f"{_HOST}:{self.port}"
 
     @property
@@ -188,7 +185,7 @@ class Broker:
         return self._host is not None
 
     def loop_holds(self) -> dict[str, tuple[int, float]]:
-        """What held the broker's event loop longer than 20 ms: count and longest in seconds, by API or job.
+        """Holds of the event loop longer than 20 ms: count and longest in seconds, by API or job.
 
         Seconds are CPU time of the loop's thread: how busy the machine is does not matter.
         """
@@ -220,7 +217,7 @@ class Broker:
                 self._directory.mkdir(parents=True, exist_ok=True)
             else:
                 self._directory = Path(tempfile.mkdtemp(prefix="barnabas-"))
-                # Also when it is forgotten rather than closed.
+                # Also if it is not closed.
                 self._remove_directory = weakref.finalize(self, shutil.rmtree, self._directory, True)
         return self._directory
 

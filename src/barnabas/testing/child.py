@@ -1,4 +1,4 @@
-"""A broker in a child process, from the child's side; `barnabas.testing.process` tells how the two talk."""
+"""A broker in a child process, the child's side. `barnabas.testing.process` describes the protocol."""
 
 import json
 import logging
@@ -36,13 +36,13 @@ def main() -> int:
 
 
 def _ready(running: "Broker") -> None:
-    # Only now: before, the loop has no handler for the signal yet, and the end of the input would be lost.
+    # Not earlier: the loop has no signal handler before, and the end of the input would be lost.
     threading.Thread(target=_follow_input, args=(running,), name="lifeline", daemon=True).start()
     _answer(f"ready {running.port}")
 
 
 def _follow_input(running: "Broker") -> None:
-    """Each byte of input requests a line with the holds of the event loop; the end of input a stop."""
+    """A byte of input requests a line with the holds of the event loop. The end of input stops the broker."""
     while os.read(0, 1):
         _answer(json.dumps(running.holds.summary()))
     os.kill(os.getpid(), signal.SIGTERM)

@@ -4,10 +4,10 @@
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
         producer.produce(kafka_topic, b"hello")
 
-- `kafka_broker`: a running `barnabas.testing.Broker`. All tests share one broker, so that a test pays a
-  millisecond and not a start; what a test leaves behind (topics, also those its clients auto-created;
-  consumer groups; a broker that it stopped or killed) is put right before the next one sees it.
-- `kafka_topic`: the name of a new topic of this test. One partition, unless the test says otherwise:
+- `kafka_broker`: a running `barnabas.testing.Broker`. All tests share one broker, so a test costs a
+  millisecond and not a start. What a test leaves behind is cleaned up before the next one: topics (also
+  auto-created ones), consumer groups, and a stopped or killed broker.
+- `kafka_topic`: the name of a new topic of this test. One partition by default:
   `@pytest.mark.kafka_topic(partitions=3, config={"cleanup.policy": "compact"})`.
 - `kafka_broker_factory`: brokers of this test alone, for those that need their own configuration:
   `broker = kafka_broker_factory(process=True, config={"message.max.bytes": 1000})`.
@@ -64,7 +64,7 @@ def kafka_broker(kafka_broker_session: "Broker") -> Iterator["Broker"]:
     broker = kafka_broker_session.start()
     before = broker.topics()
     yield broker
-    # Groups live in an internal topic: they go with it, also those that still have members.
+    # Groups are stored in an internal topic: deleting it deletes them, also those with members.
     broker.delete_topics(broker.start().topics() - before)
 
 

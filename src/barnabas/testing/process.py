@@ -1,9 +1,9 @@
 """A broker in a child process (`barnabas.testing.child`), from the parent's side.
 
 The child gets its configuration as one line of JSON on its standard input and answers with one line:
-`ready <port>`, or `failed <why>`. Its input stays open as a lifeline: the end of it, which the kernel
-brings about however the parent ends, tells the child to stop. A byte requests a line
-of JSON with the holds of the child's event loop. Its log goes to a file.
+`ready <port>`, or `failed <why>`. Its input stays open: the end of input stops the child. The kernel closes
+it however the parent ends. A byte requests a line of JSON with the holds of the child's event loop. Its log
+goes to a file.
 """
 
 import json
@@ -24,7 +24,7 @@ _START_TIMEOUT = 30.0
 _STOP_TIMEOUT = 30.0
 _ANSWER_TIMEOUT = 30.0
 _LOG_TAIL = 20
-# The parent may have found the package where the child would not look (pytest's pythonpath, for example).
+# The parent may import the package from a path that the child lacks, for example pytest's pythonpath.
 _PROGRAM = (
     "import sys; sys.path.append(sys.argv[1]); from barnabas.testing.child import main; sys.exit(main())"
 )
@@ -55,7 +55,7 @@ class ProcessHost:
     def _greet(self, process: "subprocess.Popen[bytes]", properties: Mapping[str, str]) -> int:
         assert process.stdin is not None
         assert process.stdout is not None
-        with suppress(BrokenPipeError):  # it is gone already: what it left in its log is told below
+        with suppress(BrokenPipeError):  # it has ended already: the error below includes its log
             process.stdin.write(json.dumps(dict(properties)).encode() + b"\n")
         word, _, rest = _read_line(process.stdout, _START_TIMEOUT).partition(" ")
         if word == "ready":
@@ -107,7 +107,7 @@ class ProcessHost:
 
 
 def _read_line(pipe: IO[bytes], timeout: float) -> str:
-    """One line, or what there is of it when the pipe ends or the time is up."""
+    """One line, or the part of it that arrived before the pipe ended or the timeout."""
     deadline = time.monotonic() + timeout
     line = b""
     with selectors.DefaultSelector() as selector:

@@ -1,8 +1,8 @@
-"""Bytes to requests, replies to bytes. Knows no socket, no thread, no clock.
+"""The wire format: bytes to requests, replies to bytes. Uses no socket, no thread, no clock.
 
-kio supplies the schema of every API and version; this room loads them lazily, so that a broker pays
-only for what its clients use. Produce and Fetch, the hot ones, are read and written by hand here and
-tested equal to kio.
+kio supplies the schema of every API and version. This package loads each schema at its first use, so that a
+broker pays only for what its clients use. The most frequent messages are coded by hand here and tested equal
+to kio: Produce, OffsetCommit, Heartbeat, and the responses of Fetch and Metadata.
 """
 
 from barnabas.wire.reply import Reply

@@ -5,7 +5,7 @@ for as long as it takes. Cut into parts of a few hundred elements, it is read, a
 by part. Where the long array is inside of the elements (partitions of a topic), an element with very many
 becomes several elements with the same other fields.
 
-The walk is a generator, so that whoever drives it can stop in between. It checks lengths as `wire.lengths`.
+The walk is a generator, so that its caller can stop in between. It checks lengths as `wire.lengths`.
 """
 
 import dataclasses

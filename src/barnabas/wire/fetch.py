@@ -65,10 +65,12 @@ class FetchRequest(NamedTuple):
     topics: list[FetchTopic]
     forgotten: list[ForgottenTopic]
     rack_id: str
+    replica_epoch: int = -1
+    """The broker epoch of the follower that fetches (KIP-903)."""
 
 
 class Sized(Protocol):
-    """A range of records on disk: whoever sends it knows how."""
+    """A range of records on disk. The connection that sends it reads the file."""
 
     @property
     def size(self) -> int: ...
@@ -81,7 +83,7 @@ def size_of(records: Records) -> int:
     return len(records) if isinstance(records, bytes | bytearray) else records.size
 
 
-class PartitionResult(NamedTuple):
+class FetchPartitionResult(NamedTuple):
     partition: int
     error_code: int = 0
     high_watermark: int = -1
@@ -96,10 +98,10 @@ class PartitionResult(NamedTuple):
     """The bytes before the records, if they were written ahead."""
 
 
-class TopicResult(NamedTuple):
+class FetchTopicResult(NamedTuple):
     name: str
     topic_id: UUID
-    partitions: list[PartitionResult]
+    partitions: list[FetchPartitionResult]
 
 
 # --- reading ---------------------------------------------------------------------------------------------
@@ -135,6 +137,7 @@ def _request_of(version: int, raw: Any) -> FetchRequest:
         ],
         [_forgotten_of(with_ids, topic) for topic in raw.forgotten_topics_data] if has_sessions else [],
         raw.rack_id if version >= 11 else "",
+        raw.replica_state.replica_epoch if version >= FIRST_WITH_REPLICA_STATE else -1,
     )
 
 
@@ -166,7 +169,7 @@ _NO_PREFERRED_REPLICA = b"\xff\xff\xff\xff"
 def encode_fetch_response(
     version: int,
     correlation_id: int,
-    topics: Sequence[TopicResult],
+    topics: Sequence[FetchTopicResult],
     *,
     throttle_ms: int = 0,
     error_code: int = 0,
@@ -213,13 +216,13 @@ def encode_fetch_response(
     return parts
 
 
-def encoded_ahead(version: int, result: PartitionResult) -> PartitionResult:
+def encoded_ahead(version: int, result: FetchPartitionResult) -> FetchPartitionResult:
     """The same with its bytes: for an answer that is made in steps."""
     write = _flexible_partition if version >= FIRST_FLEXIBLE else _legacy_partition
     return result._replace(head=write(version, result))
 
 
-def _flexible_partition(version: int, result: PartitionResult) -> bytes:
+def _flexible_partition(version: int, result: FetchPartitionResult) -> bytes:
     """Everything up to the records themselves."""
     head = _V5.pack(*result[:5])
     records = write_unsigned_varint(size_of(result.records) + 1) if result.records is not None else b"\x01"
@@ -230,7 +233,7 @@ def _flexible_partition(version: int, result: PartitionResult) -> bytes:
     return head + count + aborted + _NO_PREFERRED_REPLICA + records
 
 
-def _partition_tags(result: PartitionResult) -> bytes:
+def _partition_tags(result: FetchPartitionResult) -> bytes:
     if result.leader is None and result.diverging is None:
         return b"\x00"
     tags = b""
@@ -241,7 +244,7 @@ def _partition_tags(result: PartitionResult) -> bytes:
     return bytes(((result.diverging is not None) + (result.leader is not None),)) + tags
 
 
-def _legacy_partition(version: int, result: PartitionResult) -> bytes:
+def _legacy_partition(version: int, result: FetchPartitionResult) -> bytes:
     head = _V5.pack(*result[:5]) if version >= 5 else _V4.pack(*result[:4])
     if result.aborted is None:
         aborted = b"\xff\xff\xff\xff"

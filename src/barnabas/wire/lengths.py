@@ -47,7 +47,7 @@ _FIXED = {
 
 
 def checked(buffer: memoryview, position: int, check: Step) -> tuple[memoryview, int]:
-    """Buffer and position for kio: those given, or a copy without the tags nobody here knows."""
+    """Returns buffer and position for kio: those given, or a copy without the unknown tagged fields."""
     cuts: list[Cut] = []
     check(buffer, position, cuts)
     if not cuts:
@@ -155,7 +155,7 @@ def _skip_bytes(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
 
 def _nullable(walk: Step) -> Step:
     def step(buffer: memoryview, position: int, cuts: list[Cut]) -> int:
-        # A byte tells: -1 for null, 1 for a structure that follows.
+        # One byte precedes it: -1 for null, 1 for a structure that follows.
         return position + 1 if buffer[position] == 0xFF else walk(buffer, position + 1, cuts)
 
     return step

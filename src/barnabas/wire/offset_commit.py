@@ -44,7 +44,7 @@ _FLEXIBLE_RESULT = struct.Struct(">ihx")
 
 CommittedPartition = tuple[int, int, int, str | None]
 """Partition, offset, leader epoch, metadata. Plain tuples: a commit may have thousands."""
-PartitionResult = tuple[int, ErrorCode]
+CommitPartitionResult = tuple[int, ErrorCode]
 """Partition and error."""
 
 
@@ -65,10 +65,10 @@ class OffsetCommitRequest(NamedTuple):
     topics: list[CommittedTopic]
 
 
-class TopicResult(NamedTuple):
+class CommitTopicResult(NamedTuple):
     name: str
     topic_id: UUID
-    partitions: list[PartitionResult]
+    partitions: list[CommitPartitionResult]
 
 
 # --- reading ---------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def _checked(count: int, frame: bytes) -> int:
 # --- writing ---------------------------------------------------------------------------------------------
 
 
-def encode_offset_commit(version: int, correlation_id: int, topics: list[TopicResult]) -> bytes:
+def encode_offset_commit(version: int, correlation_id: int, topics: list[CommitTopicResult]) -> bytes:
     """Header and body of the response, without the length that frames it."""
     if version < FIRST_FLEXIBLE:
         return _encode_legacy(version, correlation_id, topics)
@@ -228,7 +228,7 @@ def encode_offset_commit(version: int, correlation_id: int, topics: list[TopicRe
     return b"".join(parts)
 
 
-def _encode_legacy(version: int, correlation_id: int, topics: list[TopicResult]) -> bytes:
+def _encode_legacy(version: int, correlation_id: int, topics: list[CommitTopicResult]) -> bytes:
     parts = [_INT32.pack(correlation_id)]
     if version >= FIRST_WITH_THROTTLE:
         parts.append(b"\x00\x00\x00\x00")

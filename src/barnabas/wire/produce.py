@@ -1,6 +1,6 @@
 """Produce, versions 3 to 13, by hand.
 
-Reading is done in place: record batches stay views of the receive buffer and are never copied in user
+Reading copies nothing: record batches stay views of the receive buffer and are never copied in user
 space (kio's reader is quick, but copies them). Writing: kio writes in pure Python and takes ten times as
 long. Both are tested equal to kio.
 """
@@ -39,7 +39,7 @@ _INT32_TWICE = struct.Struct(">ii")
 class PartitionRecords(NamedTuple):
     partition: int
     records: bytes | memoryview | None
-    """A view is valid as long as the frame: whoever keeps it for longer copies it."""
+    """A view is valid as long as the frame. A caller that keeps it for longer copies it."""
 
 
 class TopicRecords(NamedTuple):
@@ -55,7 +55,7 @@ class ProduceRequest(NamedTuple):
     topics: list[TopicRecords]
 
 
-class PartitionResult(NamedTuple):
+class ProducePartitionResult(NamedTuple):
     partition: int
     error_code: int = 0
     base_offset: int = -1
@@ -66,10 +66,10 @@ class PartitionResult(NamedTuple):
     leader: LeaderHint | None = None
 
 
-class TopicResult(NamedTuple):
+class ProduceTopicResult(NamedTuple):
     name: str
     topic_id: UUID
-    partitions: list[PartitionResult]
+    partitions: list[ProducePartitionResult]
 
 
 # --- reading ---------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ _FLEXIBLE_HEAD = struct.Struct(">iib")
 def encode_produce_response(
     version: int,
     correlation_id: int,
-    topics: list[TopicResult],
+    topics: list[ProduceTopicResult],
     throttle_ms: int = 0,
     endpoints: tuple[NodeEndpoint, ...] = (),
 ) -> bytes:
@@ -217,7 +217,7 @@ def encode_produce_response(
     return _FLEXIBLE_HEAD.pack(len(body) + 5, correlation_id, 0) + body
 
 
-def _flexible_partition(version: int, result: PartitionResult) -> bytes:
+def _flexible_partition(version: int, result: ProducePartitionResult) -> bytes:
     head = _OK_V5.pack(*result[:5])
     if not result.record_errors and result.error_message is None and result.leader is None:
         return head + b"\x01\x00\x00"
@@ -232,7 +232,9 @@ def _flexible_partition(version: int, result: PartitionResult) -> bytes:
     return b"".join(parts)
 
 
-def _encode_legacy(version: int, correlation_id: int, topics: list[TopicResult], throttle_ms: int) -> bytes:
+def _encode_legacy(
+    version: int, correlation_id: int, topics: list[ProduceTopicResult], throttle_ms: int
+) -> bytes:
     parts = [_INT32.pack(len(topics))]
     for topic in topics:
         parts.append(legacy_string(topic.name))

@@ -1,4 +1,4 @@
-"""What a field of kio's schemas is: an entity, an array, and the value it has when nobody sets it."""
+"""What a field of kio's schemas is: an entity, an array, and the value it has if it is not set."""
 
 import dataclasses
 import typing

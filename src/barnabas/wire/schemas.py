@@ -1,4 +1,4 @@
-"""kio's schemas, loaded one by one as clients ask for them.
+"""kio's schemas, each loaded when a client first uses it.
 
 A request is handed to its handler in the shape of the newest version this broker serves, whatever
 version it came in: fields the old version lacks take the schema's default, and the few that were
@@ -125,6 +125,11 @@ _WRITTEN_BY_HAND: dict[int, Callable[[int, int, Reply], bytes]] = {
         version, correlation_id, reply.error_code
     ),
 }
+
+
+def is_written_by_hand(api_key: int) -> bool:
+    """Whether responses of this API need no schema, unless they are very long."""
+    return api_key in _WRITTEN_BY_HAND
 
 
 # --- from an older request to the newest -------------------------------------------------------------

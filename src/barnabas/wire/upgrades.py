@@ -46,7 +46,7 @@ def _delete_topics(raw: Any) -> dict[str, Any]:
 
 
 def _find_coordinator(raw: Any) -> dict[str, Any]:
-    """Versions 0-3 ask for one key; version 4 for several (KIP-699)."""
+    """Versions 0-3 request one key; version 4 several (KIP-699)."""
     return {} if hasattr(raw, "coordinator_keys") else {"coordinator_keys": (raw.key,)}
 
 

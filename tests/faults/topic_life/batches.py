@@ -22,7 +22,7 @@ _HALF_AN_HOUR = 1_800_000
 
 @dataclass(slots=True)
 class Writer:
-    """Makes records that are told apart by their values for a whole life."""
+    """Makes records with distinct values for a whole life."""
 
     written: int = 0
 

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults.topic_life.kept_files import KeptFiles
+from barnabas.base.filesystem import FileSystem
 
 INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT = ".index", ".timeindex", ".txnindex", ".snapshot"
 RECOVERY_POINTS, LOG_STARTS = "recovery-point-offset-checkpoint", "log-start-offset-checkpoint"
@@ -61,7 +61,7 @@ def ways_for(kind: str) -> tuple[str, ...]:
     return ("delete", "empty", "cut", "spoil", "garbage")
 
 
-def apply(fs: KeptFiles, paths: list[Path], way: str, rng: random.Random) -> None:
+def apply(fs: FileSystem, paths: list[Path], way: str, rng: random.Random) -> None:
     change = WAYS[way]
     for path in paths:
         if change is None:
@@ -70,7 +70,7 @@ def apply(fs: KeptFiles, paths: list[Path], way: str, rng: random.Random) -> Non
             fs.write_bytes(path, change(fs.read_bytes(path), rng), sync=True)
 
 
-def partition_directories(fs: KeptFiles, log_dirs: list[Path]) -> list[Path]:
+def partition_directories(fs: FileSystem, log_dirs: list[Path]) -> list[Path]:
     found = [
         root / name
         for root in log_dirs
@@ -81,7 +81,7 @@ def partition_directories(fs: KeptFiles, log_dirs: list[Path]) -> list[Path]:
     return sorted(found)
 
 
-def tear(fs: KeptFiles, directory: Path, rng: random.Random) -> None:
+def tear(fs: FileSystem, directory: Path, rng: random.Random) -> None:
     """The beginning of a batch that a crash kept from being written whole."""
     logs = sorted(name for name in fs.listdir(directory) if name.endswith(".log") and name[:1].isdigit())
     if logs:

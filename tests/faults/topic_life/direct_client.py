@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from tests.integration.clients.raw import decode, encode
 
+from barnabas.base.principal import ANONYMOUS, Principal
 from barnabas.base.ranges import FileRange
 from barnabas.broker.broker import Broker
 from barnabas.network.connection import Connection, Peer
@@ -27,6 +28,7 @@ class DirectClient:
         self._last_id: int = 0
         # Read by handlers as that of any connection.
         self.peer: Peer = Peer("127.0.0.1", 1, broker.config.listeners[0].name)
+        self.principal: Principal = ANONYMOUS
         self.shortcut: Any = None
         self.is_closed: bool = False
         self._reason: str = ""
@@ -37,7 +39,7 @@ class DirectClient:
     async def call(self, api: str, version: int, **fields: object) -> Any:
         self._last_id += 1
         frame = memoryview(encode(api, version, self._last_id, **fields)).toreadonly()
-        answer = self._broker._on_frame(cast(Connection, self), frame)
+        answer = self._broker._dispatcher.on_frame(cast(Connection, self), frame)
         if isinstance(answer, Pending):
             answer = await self._completed(api, answer)
         if answer is None or self.is_closed:

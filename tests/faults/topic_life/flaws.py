@@ -36,7 +36,7 @@ def log_inherits_the_log_start_of_a_deleted_one(patch: pytest.MonkeyPatch) -> No
         return int(starts.offsets.get(key, 0))
 
     patch.setattr(found_logs, "_log_start", believe)
-    patch.setattr(LogCheckpoints, "forget", lambda *_: None)
+    patch.setattr(LogCheckpoints, "without", lambda *_: [])
     patch.setattr(LogLoader, "_end_of", drop_what_lies_below)
 
 

@@ -4,8 +4,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.faults.random_life.violation import Violation, require
 from tests.faults.topic_life.direct_client import DirectClient
-from tests.faults.topic_life.violation import Violation, require
 from tests.integration.clients.requests import EARLIEST, FETCH_BY_NAME, LATEST, fetch_fields, whole_batches
 
 from barnabas.base.errors import KafkaError

@@ -47,13 +47,18 @@ class Mix:
     damaged: float = 0.4
     """The share of restarts with damage."""
     arrangements: tuple[str, ...] = ()
+    configs: tuple[str, ...] = ()
+    """What topics are configured with; everything if nothing is named."""
     log_dirs: int = 2
 
 
 def generate(seed: int, count: int, mix: Mix) -> list[Step]:
     rng = random.Random(seed)
     kinds, weights = list(mix.weights), list(mix.weights.values())
-    first = [Step("create", topic, amount=2, seed=rng.randrange(1 << 30)) for topic in mix.topics]
+    first = [
+        Step("create", topic, amount=2, seed=rng.randrange(1 << 30), extras=_configs(rng, mix))
+        for topic in mix.topics
+    ]
     return first + [_step(rng, rng.choices(kinds, weights)[0], mix) for _ in range(count)]
 
 
@@ -61,10 +66,12 @@ def _step(rng: random.Random, kind: str, mix: Mix) -> Step:
     topic, partition, seed = rng.choice(mix.topics), rng.randrange(2), rng.randrange(1 << 30)
     match kind:
         case "create":
-            return Step(kind, topic, amount=rng.randint(1, 2), seed=seed)
-        case "delete" | "configure":
+            return Step(kind, topic, amount=rng.randint(1, 2), extras=_configs(rng, mix), seed=seed)
+        case "configure":
+            return Step(kind, topic, option=rng.choice(mix.configs) if mix.configs else "", seed=seed)
+        case "delete":
             return Step(kind, topic, seed=seed)
-        case "produce" | "produce_idempotent" | "produce_in_transaction":
+        case "produce" | "produce_idempotent" | "produce_in_transaction" | "produce_through_kill":
             option = f"{rng.choice(CODECS)}/{rng.choice((*mix.stamps, 'now', 'now'))}"
             return Step(kind, topic, partition, rng.randrange(3), rng.randint(1, 12), option, seed=seed)
         case "end_transaction":
@@ -81,6 +88,10 @@ def _step(rng: random.Random, kind: str, mix: Mix) -> Step:
             return _restart(rng, mix, seed)
         case _:
             return Step(kind, seed=seed)
+
+
+def _configs(rng: random.Random, mix: Mix) -> tuple[str, ...]:
+    return tuple(rng.sample(mix.configs, rng.randint(1, len(mix.configs)))) if mix.configs else ()
 
 
 def _restart(rng: random.Random, mix: Mix, seed: int) -> Step:

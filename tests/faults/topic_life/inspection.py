@@ -2,13 +2,12 @@
 
 import random
 
+from tests.faults.random_life.violation import require
 from tests.faults.topic_life import record_steps
-from tests.faults.topic_life.found_partition import find_partition
 from tests.faults.topic_life.requests import CoordinatorOff
 from tests.faults.topic_life.scene import Scene
 from tests.faults.topic_life.step import Step
 from tests.faults.topic_life.topic_model import TopicModel
-from tests.faults.topic_life.violation import require
 
 
 async def check(scene: Scene, step: Step) -> None:
@@ -16,7 +15,7 @@ async def check(scene: Scene, step: Step) -> None:
     rng = random.Random(step.seed)
     for topic in scene.model.topics.values():
         for number, partition in enumerate(topic.partitions):
-            partition.compare(await find_partition(scene.requests.client, topic.name, number))
+            partition.compare(await scene.requests.find_partition(topic.name, number))
             if partition.records and not partition.is_offline:
                 sample = rng.choice(list(partition.records.values())).timestamp
                 await record_steps.look_up(scene, topic, partition, max(0, sample + rng.randrange(-1, 2)))
@@ -34,7 +33,7 @@ async def check_after_power_cut(scene: Scene) -> list[TopicModel]:
     in_doubt = []
     for topic in scene.model.topics.values():
         certain = [
-            partition.compare_after_power_cut(await find_partition(scene.requests.client, topic.name, number))
+            partition.compare_after_power_cut(await scene.requests.find_partition(topic.name, number))
             for number, partition in enumerate(topic.partitions)
         ]
         if not all(certain):

@@ -7,7 +7,9 @@ being taken down in this process changes nothing for the next one.
 
 import random
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 from tests.fakes.faulty_filesystem import FaultyFileSystem, MemoryDirectory, MemoryFile, MemoryNode
 
@@ -38,17 +40,27 @@ class KeptFiles(FaultyFileSystem):
         self._names: threading.RLock = threading.RLock()
         """A rename is one change of two names: no image may fall between them."""
 
-    def image(self) -> "KeptFiles":
+    def image(self) -> Self:
         """What a killed process leaves: everything that was written."""
-        taken = KeptFiles(self._clock)
+        taken = type(self)(self._clock)
         with self._names:
             taken._root = _copied(self._root, self._clock)
         return taken
 
-    def image_after_power_cut(self, rng: random.Random | None) -> "KeptFiles":
-        """What a loss of power leaves: what was synced, and what `rng` chooses of the rest."""
+    def image_after_power_cut(self, log_dirs: Sequence[Path], rng: random.Random) -> Self:
+        """What a loss of power leaves: what was synced, and of the rest what `rng` chooses.
+
+        Each log directory is on a disk of its own, which keeps some of the rest, nothing, or all of it.
+        """
         taken = self.image()
-        taken.cut_power(rng)
+        for path in log_dirs:
+            if not taken.exists(path):
+                continue
+            chance = rng.random()
+            if chance < 0.2:
+                _sync_all(taken._directory(path))
+            else:
+                taken._directory(path).lose_power(rng if chance < 0.7 else None)
         return taken
 
     def open(self, path: StrPath, *, create: bool = False, read_only: bool = False) -> LogFile:
@@ -74,6 +86,15 @@ class KeptFiles(FaultyFileSystem):
             else:
                 found.append(path)
         return found
+
+
+def _sync_all(directory: MemoryDirectory) -> None:
+    directory.sync()
+    for node in directory.entries.values():
+        if isinstance(node, MemoryDirectory):
+            _sync_all(node)
+        else:
+            node.sync()
 
 
 def _copied(directory: MemoryDirectory, clock: Clock) -> MemoryDirectory:

@@ -1,13 +1,12 @@
 """Records come and go: produced with and without idempotence, repeated, deleted from the front."""
 
+from tests.faults.random_life.violation import require
 from tests.faults.topic_life.batches import encode
-from tests.faults.topic_life.found_partition import list_offset
 from tests.faults.topic_life.partition_model import PartitionModel
 from tests.faults.topic_life.scene import LastBatch, Producer, Scene
 from tests.faults.topic_life.step import Step
 from tests.faults.topic_life.stored_record import StoredRecord
 from tests.faults.topic_life.topic_model import TopicModel
-from tests.faults.topic_life.violation import require
 
 from barnabas.base.errors import ErrorCode
 
@@ -26,10 +25,10 @@ async def produce_idempotent(scene: Scene, step: Step) -> None:
 
 
 async def send(scene: Scene, step: Step, producer: Producer | None) -> None:
-    place = scene.partition(step)
-    if place is None:
+    found = scene.partition(step)
+    if found is None:
         return
-    topic, partition = place
+    topic, partition = found
     codec, _, stamp = step.option.partition("/")
     now_ms = scene.clock.now_ms()
     records = scene.writer.records(
@@ -103,10 +102,10 @@ async def repeat(scene: Scene, step: Step) -> None:
 
 async def delete_records(scene: Scene, step: Step) -> None:
     """Up to a share of the partition, in percent; what is in an open transaction too."""
-    place = scene.partition(step)
-    if place is None:
+    found = scene.partition(step)
+    if found is None:
         return
-    topic, partition = place
+    topic, partition = found
     if not topic.is_deleting:
         return  # Kafka refuses it
     offset = partition.start + (partition.end - partition.start) * step.amount // 100
@@ -123,7 +122,7 @@ async def delete_records(scene: Scene, step: Step) -> None:
 async def look_up(scene: Scene, topic: TopicModel, partition: PartitionModel, timestamp: int) -> None:
     """ListOffsets by time: nothing later lies before what it finds, and what it finds is not too early."""
     number = topic.partitions.index(partition)
-    answer = await list_offset(scene.requests.client, topic.name, number, timestamp)
+    answer = await scene.requests.list_offset(topic.name, number, timestamp)
     require(not answer.error_code, f"ListOffsets {partition.name} {timestamp}: {answer.error_code!r}")
     readable = {at: each for at, each in partition.records.items() if at >= partition.start}
     later = [at for at, each in readable.items() if each.timestamp > timestamp]

@@ -1,177 +1,81 @@
-"""The requests of a life, each with everything filled in that the life does not vary."""
+"""What a life asks of a broker, whatever carries the requests: the interface of all its clients."""
 
-import asyncio
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from tests.faults.topic_life.direct_client import DirectClient
-from tests.faults.topic_life.violation import Violation, require
-
-from barnabas.base.errors import ErrorCode
+from tests.faults.topic_life.found_partition import FoundPartition
 
 PATIENCE = 10.0
 """Seconds until something that does not settle is a violation."""
-TRANSACTION_TIMEOUT_MS = 2**31 - 1
-_TOPIC = 2
-_GROUP_KEY, _TRANSACTION_KEY = 0, 1
-_PASSING = {
-    ErrorCode.not_coordinator,
-    ErrorCode.coordinator_not_available,
-    ErrorCode.coordinator_load_in_progress,
-    ErrorCode.concurrent_transactions,
-    ErrorCode.not_enough_replicas,  # a transaction that cannot be verified yet
-}
-COORDINATOR_IS_OFF = {*_PASSING, ErrorCode.kafka_storage_error, ErrorCode.unknown_topic_or_partition}
 
 
 class CoordinatorOff(Exception):
     """The coordinator does not serve; allowed where its log cannot be opened."""
 
 
-class Requests:
-    def __init__(self, client: DirectClient) -> None:
-        self.client: DirectClient = client
+class Requests(ABC):
+    """Answers are those of Kafka's protocol, as far as the steps of a life look at them."""
+
+    def __init__(self) -> None:
         self.coordinators_may_be_off: bool = False
 
     # --- topics ---------------------------------------------------------------------------------------
 
-    async def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> UUID:
-        topic = {
-            "name": name,
-            "num_partitions": partitions,
-            "replication_factor": 1,
-            "assignments": [],
-            "configs": [{"name": key, "value": value} for key, value in configs.items()],
-        }
-        answer = await self.client.call(
-            "create_topics", 7, topics=[topic], timeout=10_000, validate_only=False
-        )
-        (created,) = answer.topics
-        require(not created.error_code, f"create {name}: {created.error_code!r} {created.error_message}")
-        found: UUID = created.topic_id
-        return found
+    @abstractmethod
+    async def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> UUID: ...
 
-    async def delete_topic(self, name: str) -> None:
-        topics = [{"name": name, "topic_id": None}]
-        answer = await self.client.call("delete_topics", 6, topics=topics, timeout=10_000)
-        require(not answer.responses[0].error_code, f"delete {name}: {answer.responses[0].error_code!r}")
+    @abstractmethod
+    async def delete_topic(self, name: str) -> None: ...
 
+    @abstractmethod
     async def topics(self) -> dict[str, tuple[UUID, int]]:
         """Name, id and number of partitions of every topic that is not internal."""
-        answer = await self.client.call(
-            "metadata",
-            12,
-            topics=None,
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=False,
-        )
-        return {
-            each.name: (each.topic_id, len(each.partitions)) for each in answer.topics if not each.is_internal
-        }
 
+    @abstractmethod
     async def alter_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
         """None removes a value."""
-        changes = [
-            {"name": key, "config_operation": 1 if value is None else 0, "value": value}
-            for key, value in configs.items()
-        ]
-        resource = {"resource_type": _TOPIC, "resource_name": topic, "configs": changes}
-        answer = await self.client.call(
-            "incremental_alter_configs", 1, resources=[resource], validate_only=False
-        )
-        (changed,) = answer.responses
-        require(not changed.error_code, f"configure {topic}: {changed.error_code!r} {changed.error_message}")
 
+    @abstractmethod
     async def configs(self, topic: str) -> dict[str, str]:
         """What is set for the topic itself."""
-        resource = {"resource_type": _TOPIC, "resource_name": topic, "configuration_keys": None}
-        answer = await self.client.call(
-            "describe_configs", 4, resources=[resource], include_synonyms=False, include_documentation=False
-        )
-        (described,) = answer.results
-        require(not described.error_code, f"describe {topic}: {described.error_code!r}")
-        return {each.name: each.value for each in described.configs if each.config_source == 1}
 
     # --- records --------------------------------------------------------------------------------------
 
+    @abstractmethod
     async def produce(
         self, topic: str, partition: int, batch: bytes, transactional_id: str | None = None
-    ) -> Any:
-        data = [{"name": topic, "partition_data": [{"index": partition, "records": batch}]}]
-        fields = {"transactional_id": transactional_id, "acks": -1, "timeout": 30_000, "topic_data": data}
+    ) -> Any: ...
 
-        async def send() -> Any:
-            answer = await self.client.call("produce", 12, **fields)
-            return answer.responses[0].partition_responses[0]
+    @abstractmethod
+    async def delete_records(self, topic: str, partition: int, offset: int) -> Any: ...
 
-        return await self._settled(send) if transactional_id is not None else await send()
+    @abstractmethod
+    async def list_offset(self, topic: str, partition: int, timestamp: int, isolation: int = 0) -> Any: ...
 
-    async def delete_records(self, topic: str, partition: int, offset: int) -> Any:
-        topics = [{"name": topic, "partitions": [{"partition_index": partition, "offset": offset}]}]
-        answer = await self.client.call("delete_records", 2, topics=topics, timeout=10_000)
-        return answer.topics[0].partitions[0]
+    @abstractmethod
+    async def find_partition(self, topic: str, partition: int) -> FoundPartition:
+        """Everything that a consumer finds."""
 
     # --- coordinators ---------------------------------------------------------------------------------
 
-    async def find_group(self, group: str) -> None:
-        await self._find(group, _GROUP_KEY)
+    @abstractmethod
+    async def init_producer_id(self, transactional_id: str | None) -> tuple[int, int]: ...
 
-    async def init_producer_id(self, transactional_id: str | None) -> tuple[int, int]:
-        if transactional_id is not None:
-            await self._find(transactional_id, _TRANSACTION_KEY)
-        answer = await self._settled(
-            lambda: self.client.call(
-                "init_producer_id",
-                5,
-                transactional_id=transactional_id,
-                transaction_timeout=TRANSACTION_TIMEOUT_MS,
-                producer_id=-1,
-                producer_epoch=-1,
-            )
-        )
-        require(not answer.error_code, f"InitProducerId {transactional_id}: {answer.error_code!r}")
-        return answer.producer_id, answer.producer_epoch
-
+    @abstractmethod
     async def end_transaction(
         self, transactional_id: str, producer: Mapping[str, int], *, is_commit: bool
-    ) -> Any:
-        return await self._settled(
-            lambda: self.client.call(
-                "end_txn", 5, transactional_id=transactional_id, **producer, committed=is_commit
-            )
-        )
+    ) -> Any: ...
 
+    @abstractmethod
     async def markers_are_missing(self) -> bool:
         """Whether a transaction is decided whose markers are not all written."""
-        answer = await self._settled(
-            lambda: self.client.call(
-                "list_transactions",
-                1,
-                state_filters=["PrepareCommit", "PrepareAbort"],
-                producer_id_filters=[],
-                duration_filter=-1,
-            )
-        )
-        require(not answer.error_code, f"ListTransactions: {answer.error_code!r}")
-        return bool(answer.transaction_states)
 
-    async def commit_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
-        await self.find_group(group)
-        fields = {
-            "group_id": group,
-            "generation_id_or_member_epoch": -1,
-            "member_id": "",
-            "group_instance_id": None,
-            "topics": _committed(topic, partition, offset),
-        }
+    @abstractmethod
+    async def commit_offset(self, group: str, topic: str, partition: int, offset: int) -> None: ...
 
-        async def send() -> Any:
-            return (await self.client.call("offset_commit", 9, **fields)).topics[0].partitions[0]
-
-        answer = await self._settled(send)
-        require(not answer.error_code, f"OffsetCommit {group} {topic}-{partition}: {answer.error_code!r}")
-
+    @abstractmethod
     async def commit_offset_in_transaction(
         self,
         transactional_id: str,
@@ -180,66 +84,7 @@ class Requests:
         topic: str,
         partition: int,
         offset: int,
-    ) -> None:
-        await self.find_group(group)
-        fields = {
-            "transactional_id": transactional_id,
-            "group_id": group,
-            **producer,
-            "generation_id": -1,
-            "member_id": "",
-            "group_instance_id": None,
-            "topics": _committed(topic, partition, offset),
-        }
+    ) -> None: ...
 
-        async def send() -> Any:
-            return (await self.client.call("txn_offset_commit", 5, **fields)).topics[0].partitions[0]
-
-        answer = await self._settled(send)
-        require(not answer.error_code, f"TxnOffsetCommit {group} {topic}-{partition}: {answer.error_code!r}")
-
-    async def committed_offsets(self, group: str) -> dict[tuple[str, int], int]:
-        await self.find_group(group)
-        groups = [{"group_id": group, "member_id": None, "member_epoch": -1, "topics": None}]
-
-        async def send() -> Any:
-            answer = await self.client.call("offset_fetch", 9, groups=groups, require_stable=False)
-            return answer.groups[0]
-
-        answer = await self._settled(send)
-        require(not answer.error_code, f"OffsetFetch {group}: {answer.error_code!r}")
-        return {
-            (topic.name, each.partition_index): each.committed_offset
-            for topic in answer.topics
-            for each in topic.partitions
-            if each.committed_offset >= 0
-        }
-
-    async def _find(self, key: str, key_type: int) -> None:
-        async def send() -> Any:
-            answer = await self.client.call("find_coordinator", 4, key_type=key_type, coordinator_keys=[key])
-            return answer.coordinators[0]
-
-        answer = await self._settled(send)
-        require(not answer.error_code, f"FindCoordinator {key}: {answer.error_code!r}")
-
-    async def _settled(self, send: Callable[[], Any]) -> Any:
-        """The answer, once the coordinator is ready to give one."""
-        deadline = asyncio.get_running_loop().time() + (0.3 if self.coordinators_may_be_off else PATIENCE)
-        while True:
-            answer = await send()
-            code = ErrorCode(answer.error_code)
-            if code not in _PASSING:
-                if self.coordinators_may_be_off and code in COORDINATOR_IS_OFF:
-                    raise CoordinatorOff(code.name)
-                return answer
-            if asyncio.get_running_loop().time() > deadline:
-                if self.coordinators_may_be_off:
-                    raise CoordinatorOff(code.name)
-                raise Violation(f"a coordinator stays {code.name}")
-            await asyncio.sleep(0.001)
-
-
-def _committed(topic: str, partition: int, offset: int) -> list[dict[str, object]]:
-    place = {"partition_index": partition, "committed_offset": offset, "committed_metadata": ""}
-    return [{"name": topic, "partitions": [{**place, "committed_leader_epoch": -1}]}]
+    @abstractmethod
+    async def committed_offsets(self, group: str) -> dict[tuple[str, int], int]: ...

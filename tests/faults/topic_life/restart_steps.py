@@ -10,11 +10,11 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.faults.random_life.violation import Violation
 from tests.faults.topic_life import damage, inspection, topic_steps, transaction_steps
+from tests.faults.topic_life.machine import Machine
 from tests.faults.topic_life.scene import Scene
 from tests.faults.topic_life.step import Step
-from tests.faults.topic_life.violation import Violation
-from tests.faults.topic_life.world import World
 
 from barnabas.base.errors import KafkaError
 
@@ -51,7 +51,7 @@ async def _end(scene: Scene, how: str, rng: random.Random) -> None:
     elif how == "kill":
         await world.kill()
     else:
-        await world.cut_power(rng if rng.random() < 0.7 else None)
+        await world.cut_power(rng)
 
 
 async def _start(scene: Scene) -> None:
@@ -75,15 +75,11 @@ async def _after_power_cut(scene: Scene) -> None:
 
 
 def _repair(scene: Scene) -> None:
-    """Undo what took a partition out of service."""
-    fs = scene.world.fs
-    for path, content in scene.restore.items():
-        if content is None:
-            if fs.exists(path):
-                fs.unlink(path)
-        elif fs.exists(path.parent):
-            fs.write_bytes(path, content, sync=True)
-    scene.restore.clear()
+    """Remove what took a partition out of service."""
+    for path in scene.stray_files:
+        if scene.world.fs.exists(path):
+            scene.world.fs.unlink(path)
+    scene.stray_files.clear()
     scene.coordinators_may_be_off = False
     for partition in scene.model.partitions():
         partition.may_be_offline = False
@@ -100,16 +96,16 @@ def _spoil(scene: Scene, extra: str, step: Step, rng: random.Random) -> None:
         if directories:
             path = rng.choice(directories) / damage.STRAY_FILE
             fs.write_bytes(path, b"remember the milk\n", sync=True)
-            scene.restore[path] = None
+            scene.stray_files.add(path)
             _allow_offline(scene, path.parent)
     else:
         way, _, kind = extra.partition(":")
-        places = [*log_dirs, *directories]
+        folders = [*log_dirs, *directories]
         found = [
-            place / name
-            for place in places
-            if fs.exists(place)
-            for name in sorted(fs.listdir(place))
+            folder / name
+            for folder in folders
+            if fs.exists(folder)
+            for name in sorted(fs.listdir(folder))
             if name == kind or (kind.startswith(".") and name.endswith(kind))
         ]
         chosen = found if rng.random() < 0.4 else rng.sample(found, min(len(found), 2))
@@ -123,10 +119,6 @@ def _note_damage(scene: Scene, kind: str, paths: list[Path]) -> None:
     if kind in (damage.LOG_STARTS, damage.LEADER_EPOCHS) and paths:
         for partition in scene.model.partitions():
             partition.start_damaged(is_checkpoint=kind == damage.LOG_STARTS)
-    if kind == damage.PARTITION_METADATA:
-        for path in paths:
-            scene.restore[path] = scene.world.fs.read_bytes(path)
-            _allow_offline(scene, path.parent)
 
 
 def _allow_offline(scene: Scene, directory: Path) -> None:
@@ -158,20 +150,20 @@ async def _try_arrangement(scene: Scene, arrangement: str) -> None:
     scene.model.stopped()
 
 
-def _put_in_front(world: World) -> Undo:
+def _put_in_front(world: Machine) -> Undo:
     usual, new = list(world.log_dirs), world.log_dirs[0].with_name("front")
     if new not in usual:
         world.log_dirs = [new, *usual]
     return lambda: setattr(world, "log_dirs", usual)
 
 
-def _swap(world: World) -> Undo:
+def _swap(world: Machine) -> Undo:
     usual = list(world.log_dirs)
     world.log_dirs = usual[::-1]
     return lambda: setattr(world, "log_dirs", usual)
 
 
-def _replace_by_empty(world: World) -> Undo:
+def _replace_by_empty(world: Machine) -> Undo:
     """The last directory is not mounted: there is its empty mount point."""
     path = world.log_dirs[-1]
     hidden = path.with_name("unmounted")

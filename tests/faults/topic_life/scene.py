@@ -5,15 +5,15 @@ from pathlib import Path
 from uuid import UUID
 
 from tests.faults.topic_life.batches import Writer
+from tests.faults.topic_life.machine import Machine
 from tests.faults.topic_life.partition_model import PartitionModel
 from tests.faults.topic_life.requests import Requests
 from tests.faults.topic_life.step import Step
 from tests.faults.topic_life.topic_model import ClusterModel, GroupModel, TopicModel
-from tests.faults.topic_life.world import World
 
 from barnabas.base.clock import ManualClock
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Producer:
     transaction: int = -1
     """Number of the open transaction; -1 if none is open."""
     touched: list[PartitionModel] = field(default_factory=list)
-    offsets: dict[tuple[str, Place], tuple[int, int]] = field(default_factory=dict)
+    offsets: dict[tuple[str, TopicPartition], tuple[int, int]] = field(default_factory=dict)
     """Offsets that count when the transaction is committed, by group and partition, each with its time."""
 
     @property
@@ -51,7 +51,7 @@ class Producer:
 
 @dataclass(slots=True)
 class Scene:
-    world: World
+    world: Machine
     clock: ManualClock
     model: ClusterModel = field(default_factory=ClusterModel)
     writer: Writer = field(default_factory=Writer)
@@ -59,21 +59,18 @@ class Scene:
     transactional: dict[int, Producer] = field(default_factory=dict)
     transactions: int = 0
     moments: int = 0
-    restore: dict[Path, bytes | None] = field(default_factory=dict)
-    """Files to put back before the next start; None: to remove."""
+    stray_files: set[Path] = field(default_factory=set)
+    """Files among those of a partition, to remove before the next start."""
     coordinators_may_be_off: bool = False
     counts: dict[str, int] = field(default_factory=dict)
     """What was done, by kind: a life that does nothing finds nothing."""
-    _requests: Requests | None = None
 
     @property
     def requests(self) -> Requests:
-        client = self.world.client
-        assert client is not None
-        if self._requests is None or self._requests.client is not client:
-            self._requests = Requests(client)
-        self._requests.coordinators_may_be_off = self.coordinators_may_be_off
-        return self._requests
+        requests = self.world.requests
+        assert requests is not None
+        requests.coordinators_may_be_off = self.coordinators_may_be_off
+        return requests
 
     def tick(self) -> int:
         """The next moment in the order of commits."""

@@ -4,7 +4,9 @@ A step that does not apply (its topic does not exist) does nothing. So any step 
 and what remains is a trace again.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+
+from tests.faults.random_life.trace import step_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,4 @@ class Step:
     seed: int = 0
 
     def __repr__(self) -> str:
-        """As it is written in a test, without what is not said."""
-        said = [repr(self.kind)]
-        said += [
-            f"{each.name}={getattr(self, each.name)!r}"
-            for each in fields(self)
-            if each.name != "kind" and getattr(self, each.name) != each.default
-        ]
-        return f"Step({', '.join(said)})"
+        return step_text(self)

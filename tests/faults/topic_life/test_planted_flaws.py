@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.faults.random_life.trace import Failure
 from tests.faults.topic_life import flaws
 from tests.faults.topic_life.generator import Mix, generate
-from tests.faults.topic_life.life import Failure, live
+from tests.faults.topic_life.life import live
+from tests.faults.topic_life.step import Step
 
 _LIVES = 12
 _STEPS = 150
@@ -65,7 +67,7 @@ _HUNTS = (
         flaws.log_that_cannot_be_opened_outlives_its_topic,
         {"delete": 4},
         _ANY,
-        ("garbage:partition.metadata", "empty:partition.metadata"),
+        ("stray", "garbage:partition.metadata+stray", "empty:partition.metadata"),
     ),
     Hunt(
         flaws.indexes_of_aborted_transactions_are_believed,
@@ -88,7 +90,7 @@ _HUNTS = (
 )
 
 
-def _first_failure(hunt: Hunt, directory: Path) -> Failure | None:
+def _first_failure(hunt: Hunt, directory: Path) -> Failure[Step] | None:
     for seed in range(_LIVES):
         lived = live(generate(seed, _STEPS, hunt.mix), directory)
         if lived.failure is not None:

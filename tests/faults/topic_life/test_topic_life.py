@@ -8,20 +8,20 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.faults.random_life.reported import reported
+from tests.faults.random_life.trace import Lived
 from tests.faults.topic_life.generator import Mix, generate
-from tests.faults.topic_life.life import Lived, live, shrink
+from tests.faults.topic_life.life import live, shrink
 from tests.faults.topic_life.mixes import KILLS, POWER_CUTS
+from tests.faults.topic_life.step import Step
 
 _STEPS_PER_LIFE = 250
 _SOAK_STEPS = int(os.environ.get("BARNABAS_SOAK_STEPS", "10000"))
 
 
-def live_and_report(seed: int, mix: Mix, directory: Path) -> Lived:
+def live_and_report(seed: int, mix: Mix, directory: Path) -> Lived[Step]:
     lived = live(generate(seed, _STEPS_PER_LIFE, mix), directory, mix.log_dirs)
-    if lived.failure is not None:
-        shortest = shrink(lived.failure, directory, mix.log_dirs)
-        pytest.fail(f"seed {seed}: {lived.failure.reason}\n{shortest}", pytrace=False)
-    return lived
+    return reported(seed, lived, lambda failure: shrink(failure, directory, mix.log_dirs))
 
 
 @pytest.mark.parametrize("seed", range(4))

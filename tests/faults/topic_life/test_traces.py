@@ -25,6 +25,12 @@ _TRACES = {
         Step("produce", "a", amount=3, option="none/now"),
         Step("restart", option="kill", extras=("empty:partition.metadata",)),
     ],
+    "a clean stop with a damaged topic id takes a partition out of service": [
+        Step("create", "a", amount=2),
+        Step("produce", "a", amount=3, option="none/now"),
+        Step("restart", option="clean", extras=("empty:partition.metadata", "garbage:partition.metadata")),
+        Step("restart", option="clean"),
+    ],
 }
 
 

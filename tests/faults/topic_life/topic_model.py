@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from tests.faults.random_life.violation import require
 from tests.faults.topic_life.partition_model import PartitionModel
-from tests.faults.topic_life.violation import require
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 _FOREVER = 7 * 24 * 3600 * 1000
 
 
@@ -45,64 +45,86 @@ class TopicModel:
 @dataclass(slots=True)
 class GroupModel:
     name: str
-    offsets: dict[Place, int] = field(default_factory=dict)
-    possible: dict[Place, set[int]] = field(default_factory=dict)
+    offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    possible: dict[TopicPartition, set[int]] = field(default_factory=dict)
     """Every value since the last moment at which all was on disk; -1 for none."""
-    latest: dict[Place, int] = field(default_factory=dict)
+    latest: dict[TopicPartition, int] = field(default_factory=dict)
     """When the last commit was made: one of a transaction counts from when it was sent."""
-    remnants: dict[Place, int] = field(default_factory=dict)
+    remnants: dict[TopicPartition, int] = field(default_factory=dict)
     """Of deleted topics, brought back by a loss of power, or not deleted by a coordinator that was out of
     service: nothing deletes them but another commit."""
 
-    revived: set[tuple[Place, int]] = field(default_factory=set)
-    """Everything that ever was such a remnant."""
+    revived: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    """Everything that may come back as such a remnant: it was committed for a topic that was deleted."""
 
-    def commit(self, place: Place, offset: int, at: int) -> None:
-        if at < self.latest.get(place, -1):
+    def commit(self, topic_partition: TopicPartition, offset: int, at: int) -> None:
+        if at < self.latest.get(topic_partition, -1):
             return
-        self.latest[place] = at
-        before = {self.offsets.get(place, -1), self.remnants.get(place, self.offsets.get(place, -1))}
-        self.possible.setdefault(place, before).add(offset)
+        self.latest[topic_partition] = at
+        before = {
+            self.offsets.get(topic_partition, -1),
+            self.remnants.get(topic_partition, self.offsets.get(topic_partition, -1)),
+        }
+        self.possible.setdefault(topic_partition, before).add(offset)
         if offset >= 0:
-            self.remnants.pop(place, None)
+            self.remnants.pop(topic_partition, None)
         if offset < 0:
-            self.offsets.pop(place, None)
+            self.offsets.pop(topic_partition, None)
         else:
-            self.offsets[place] = offset
+            self.offsets[topic_partition] = offset
 
     def forget_topic(self, topic: str, at: int, *, may_be_off: bool) -> None:
         """`may_be_off`: a coordinator that is out of service does not see it, here as in Apache Kafka."""
-        for place in [each for each in self.offsets if each[0] == topic]:
-            offset = self.offsets[place]
-            self.commit(place, -1, at)
+        for topic_partition in [each for each in self.offsets if each[0] == topic]:
+            offset = self.offsets[topic_partition]
+            self.revived |= {
+                (topic_partition, each)
+                for each in {offset, *self.possible.get(topic_partition, ())}
+                if each >= 0
+            }
+            self.commit(topic_partition, -1, at)
             if may_be_off:
-                self.remnants[place] = offset
+                self.remnants[topic_partition] = offset
 
     def stopped(self) -> None:
         self.possible.clear()
 
-    def compare(self, found: dict[Place, int]) -> None:
+    def compare(self, found: dict[TopicPartition, int]) -> None:
         found = self._without_remnants(found)
         require(found == self.offsets, f"group {self.name} has committed {found}, expected {self.offsets}")
 
-    def _without_remnants(self, found: dict[Place, int]) -> dict[Place, int]:
+    def _without_remnants(self, found: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
         return {
-            place: offset
-            for place, offset in found.items()
-            if place in self.offsets or self.remnants.get(place) != offset
+            topic_partition: offset
+            for topic_partition, offset in found.items()
+            if topic_partition in self.offsets or self.remnants.get(topic_partition) != offset
         }
 
-    def compare_after_power_cut(self, found: dict[Place, int]) -> None:
-        for place in {*found, *self.offsets, *self.possible}:
-            allowed = {self.remnants.get(place, -1)} | self.possible.get(place, {self.offsets.get(place, -1)})
+    def compare_after_power_cut(self, found: dict[TopicPartition, int]) -> None:
+        for topic_partition in {*found, *self.offsets, *self.possible}:
+            allowed = {self.remnants.get(topic_partition, -1)} | self.possible.get(
+                topic_partition, {self.offsets.get(topic_partition, -1)}
+            )
             require(
-                found.get(place, -1) in allowed,
-                f"group {self.name} has committed {found.get(place, -1)} for {place}, "
+                found.get(topic_partition, -1) in allowed,
+                f"group {self.name} has committed {found.get(topic_partition, -1)} for {topic_partition}, "
                 f"expected one of {allowed}",
             )
-        self.revived |= {(place, offset) for place, offset in found.items() if place not in self.offsets}
-        self.remnants = {place: offset for place, offset in found.items() if (place, offset) in self.revived}
-        self.offsets = {place: offset for place, offset in found.items() if place not in self.remnants}
+        self.revived |= {
+            (topic_partition, offset)
+            for topic_partition, offset in found.items()
+            if topic_partition not in self.offsets
+        }
+        self.remnants = {
+            topic_partition: offset
+            for topic_partition, offset in found.items()
+            if (topic_partition, offset) in self.revived
+        }
+        self.offsets = {
+            topic_partition: offset
+            for topic_partition, offset in found.items()
+            if topic_partition not in self.remnants
+        }
         self.possible.clear()
 
 

@@ -2,12 +2,12 @@
 
 import random
 
+from tests.faults.random_life.violation import require
 from tests.faults.topic_life import transaction_steps
 from tests.faults.topic_life.partition_model import PartitionModel
 from tests.faults.topic_life.scene import Scene
 from tests.faults.topic_life.step import Step
 from tests.faults.topic_life.topic_model import TopicModel
-from tests.faults.topic_life.violation import require
 
 _SMALL_SEGMENTS = ("2000", "4000")
 _VALUES: dict[str, tuple[str | None, ...]] = {

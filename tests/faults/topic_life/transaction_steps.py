@@ -2,14 +2,14 @@
 
 import asyncio
 
+from tests.faults.random_life.violation import Violation, require
 from tests.faults.topic_life import record_steps
-from tests.faults.topic_life.found_partition import READ_COMMITTED, list_offset
+from tests.faults.topic_life.found_partition import READ_COMMITTED
 from tests.faults.topic_life.partition_model import Outcome
 from tests.faults.topic_life.requests import PATIENCE, CoordinatorOff
 from tests.faults.topic_life.scene import Producer, Scene
 from tests.faults.topic_life.step import Step
 from tests.faults.topic_life.topic_model import TopicModel
-from tests.faults.topic_life.violation import Violation, require
 from tests.integration.clients.requests import LATEST
 
 
@@ -35,10 +35,10 @@ async def produce(scene: Scene, step: Step) -> None:
 
 
 async def commit_offset_in_transaction(scene: Scene, step: Step) -> None:
-    place = scene.partition(step)
-    if place is None:
+    found = scene.partition(step)
+    if found is None:
         return
-    topic, partition = place
+    topic, partition = found
     group = scene.group(step.amount % 3)
     number = topic.partitions.index(partition)
     try:
@@ -100,8 +100,8 @@ async def _note_end(scene: Scene, producer: Producer, outcome: Outcome) -> None:
     for partition in producer.touched:
         partition.ended(producer.transaction, outcome)
     if outcome is Outcome.COMMITTED:
-        for (group, place), (offset, at) in producer.offsets.items():
-            scene.model.groups[group].commit(place, offset, at)
+        for (group, topic_partition), (offset, at) in producer.offsets.items():
+            scene.model.groups[group].commit(topic_partition, offset, at)
     touched, offsets = list(producer.touched), dict(producer.offsets)
     producer.touched.clear()
     producer.offsets.clear()
@@ -117,9 +117,9 @@ async def _settle(scene: Scene, partitions: list[str], groups: set[str]) -> None
     for topic in scene.model.topics.values():
         for number, partition in enumerate(topic.partitions):
             while partition.name in partitions and not partition.is_offline:
-                client = scene.requests.client
                 ends = [
-                    await list_offset(client, topic.name, number, LATEST, way) for way in (0, READ_COMMITTED)
+                    await scene.requests.list_offset(topic.name, number, LATEST, way)
+                    for way in (0, READ_COMMITTED)
                 ]
                 found = ends[0].offset, ends[1].offset
                 expected = partition.end, partition.stable_offsets()
@@ -151,7 +151,7 @@ async def until_markers_are_written(scene: Scene) -> None:
 async def abort_all_in(scene: Scene, topic: TopicModel) -> None:
     """Before a topic is deleted: a marker that comes later would go to its successor of the same name."""
     for producer in list(scene.transactional.values()):
-        names = {place[0] for _, place in producer.offsets}
+        names = {topic for _, (topic, _) in producer.offsets}
         if topic.name in names or any(each in topic.partitions for each in producer.touched):
             if any(each.is_offline for each in producer.touched):
                 forsake(scene, producer)
@@ -163,7 +163,7 @@ async def abort_all_in(scene: Scene, topic: TopicModel) -> None:
 
 
 def forsake(scene: Scene, producer: Producer) -> None:
-    """Nobody will end this transaction: its id is never used again."""
+    """No producer will end this transaction: its id is never used again."""
     for number, each in list(scene.transactional.items()):
         if each is producer:
             del scene.transactional[number]
@@ -171,10 +171,10 @@ def forsake(scene: Scene, producer: Producer) -> None:
 
 
 async def commit_offset(scene: Scene, step: Step) -> None:
-    place = scene.partition(step)
-    if place is None:
+    found = scene.partition(step)
+    if found is None:
         return
-    topic, partition = place
+    topic, partition = found
     group = scene.group(step.who)
     number = topic.partitions.index(partition)
     try:

@@ -2,15 +2,21 @@
 
 import asyncio
 
-from tests.faults.topic_life.found_partition import find_partition
+from tests.faults.random_life.violation import require
 from tests.faults.topic_life.partition_model import PartitionModel
 from tests.faults.topic_life.scene import Scene
 from tests.faults.topic_life.step import Step
 from tests.faults.topic_life.topic_model import TopicModel
-from tests.faults.topic_life.violation import require
+from tests.faults.topic_life.world import World
 
 from barnabas.base.ids import TopicPartition
+from barnabas.broker.broker import Broker
 from barnabas.records.batch import BatchHeader
+
+
+def _broker(scene: Scene) -> Broker:
+    assert isinstance(scene.world, World)
+    return scene.world.broker
 
 
 async def advance(scene: Scene, step: Step) -> None:
@@ -18,7 +24,7 @@ async def advance(scene: Scene, step: Step) -> None:
 
 
 async def checkpoint(scene: Scene, step: Step) -> None:
-    housekeeping = scene.world.broker._housekeeping
+    housekeeping = _broker(scene)._housekeeping
     await housekeeping._checkpoint_recovery_points()
     await housekeeping._checkpoint_log_starts()
     await housekeeping._checkpoint_high_watermarks()
@@ -29,7 +35,7 @@ async def checkpoint(scene: Scene, step: Step) -> None:
 
 async def retain(scene: Scene, step: Step) -> None:
     before = await _look(scene)
-    await scene.world.broker._housekeeping._apply_retention()
+    await _broker(scene)._housekeeping._apply_retention()
     now_ms = scene.clock.now_ms()
     for topic, number, partition in _partitions(scene):
         _note_start(scene, topic, number, before)
@@ -50,7 +56,7 @@ async def _look(scene: Scene) -> dict[str, list[BatchHeader]]:
     """Compare, and return the batches of every partition, whose sizes retention goes by."""
     seen = {}
     for topic, number, partition in _partitions(scene):
-        found = await find_partition(scene.requests.client, topic.name, number)
+        found = await scene.requests.find_partition(topic.name, number)
         partition.compare(found)
         seen[partition.name] = found.batches
     return seen
@@ -65,7 +71,7 @@ def _note_start(
     is_compacted: bool = False,
 ) -> None:
     partition = topic.partitions[number]
-    log = scene.world.broker._logs.get(TopicPartition(topic.name, number))
+    log = _broker(scene)._logs.get(TopicPartition(topic.name, number))
     assert log is not None
     partition.retained(
         log.log_start_offset,
@@ -79,9 +85,10 @@ def _note_start(
 
 
 def _require_that_old_records_are_deleted(topic: TopicModel, partition: PartitionModel, now_ms: int) -> None:
-    if topic.retention_ms < 0:
+    if topic.retention_ms < 0 or not any(offset >= partition.start for offset in partition.records):
         return
-    kept = [record for offset, record in partition.records.items() if offset >= partition.start]
+    # Deleted records count for the age of their segment as long as it is there.
+    kept = [record for offset, record in partition.records.items() if offset >= partition.floor]
     # Markers have timestamps of their own, and recovery changes the age of files.
     if kept and not partition.transactions and all(record.timestamp >= 0 for record in kept):
         require(
@@ -91,13 +98,13 @@ def _require_that_old_records_are_deleted(topic: TopicModel, partition: Partitio
 
 
 async def compact(scene: Scene, step: Step) -> None:
-    cleaner = scene.world.broker._cleaner
+    cleaner = _broker(scene)._cleaner
     before = await _look(scene)
     while await cleaner._start_next():
         await asyncio.gather(*cleaner._running)
     for topic, number, partition in _partitions(scene):
         _note_start(scene, topic, number, before, is_compacted=topic.is_compacted)
-        found = await find_partition(scene.requests.client, topic.name, number)
+        found = await scene.requests.find_partition(topic.name, number)
         partition.compare(found, is_compacted=topic.is_compacted)
     require(not cleaner.uncleanable, f"cannot be compacted: {cleaner.uncleanable}")
     scene.count("compacted")

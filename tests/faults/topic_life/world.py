@@ -1,4 +1,4 @@
-"""A machine with a broker: log directories in memory, and the metadata store in the first of them.
+"""A machine with a broker in this process: log directories in memory, the metadata store in the first.
 
 The store is SQLite's, on a real disk, at the path where the log directory would be. Each of its commits
 is synced, so a loss of power leaves it as it is.
@@ -9,81 +9,68 @@ import shutil
 from pathlib import Path
 
 from tests.faults.topic_life.direct_client import DirectClient
+from tests.faults.topic_life.direct_requests import DirectRequests
 from tests.faults.topic_life.kept_files import KeptFiles
+from tests.faults.topic_life.machine import SETTINGS, Machine
 
 from barnabas.base.clock import ManualClock
 from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.filesystem import FileSystem
 from barnabas.broker.broker import Broker
+from barnabas.broker.environment import Environment
 
-_NEVER = str(2**31 - 1)
-_SETTINGS = {
-    "node.id": "0",
-    "listeners": "PLAINTEXT://127.0.0.1:0",
-    "offsets.topic.num.partitions": "2",
-    "offsets.retention.minutes": _NEVER,
-    "transaction.state.log.num.partitions": "2",
-    "transaction.max.timeout.ms": _NEVER,
-    "transactional.id.expiration.ms": _NEVER,
-    "producer.id.expiration.ms": _NEVER,
-    "group.initial.rebalance.delay.ms": "0",
-    "auto.create.topics.enable": "false",
-    # What a broker does by itself is a step of its own here, taken at a chosen moment.
-    "log.initial.task.delay.ms": _NEVER,
-    "log.retention.check.interval.ms": _NEVER,
-    "log.flush.offset.checkpoint.interval.ms": _NEVER,
-    "log.flush.start.offset.checkpoint.interval.ms": _NEVER,
-    "replica.high.watermark.checkpoint.interval.ms": _NEVER,
-    "log.cleaner.backoff.ms": _NEVER,
-    "log.cleaner.min.cleanable.ratio": "0.01",
-    "log.segment.delete.delay.ms": "0",
-}
+_SETTINGS = {**SETTINGS, "listeners": "PLAINTEXT://127.0.0.1:0"}
 STORE = ".barnabas"
 
 
-class World:
+class World(Machine):
     def __init__(self, directory: Path, clock: ManualClock, directories: int = 2) -> None:
-        self.clock: ManualClock = clock
-        self.fs: KeptFiles = KeptFiles(clock)
-        self.log_dirs: list[Path] = [directory / f"data{number}" for number in range(directories)]
+        super().__init__(directory, directories)
+        self._clock: ManualClock = clock
+        self._files: KeptFiles = KeptFiles(clock)
         self._broker: Broker | None = None
-        self.client: DirectClient | None = None
+
+    @property
+    def fs(self) -> FileSystem:  # type: ignore[override]
+        return self._files
 
     @property
     def broker(self) -> Broker:
         assert self._broker is not None
         return self._broker
 
-    @property
-    def is_running(self) -> bool:
-        return self._broker is not None
-
     async def start(self) -> None:
         settings = {**_SETTINGS, "log.dirs": ",".join(map(str, self.log_dirs))}
-        broker = Broker(BrokerConfig.from_properties(settings), clock=self.clock, fs=self.fs)
+        broker = Broker(
+            BrokerConfig.from_properties(settings), Environment(clock=self._clock, fs=self._files)
+        )
         await broker.start()
-        self._broker, self.client = broker, DirectClient(broker)
+        self._broker, self.requests = broker, DirectRequests(DirectClient(broker))
 
     async def stop(self) -> None:
         await self._take().stop()
 
     async def kill(self) -> None:
-        """The process ends here and now: what it had written stays."""
-        await self._abandon(self.fs.image())
+        await self._end(self._files.image())
 
-    async def cut_power(self, rng: random.Random | None) -> None:
-        await self._abandon(self.fs.image_after_power_cut(rng))
+    async def cut_power(self, rng: random.Random) -> None:
+        await self._end(self._files.image_after_power_cut(self.log_dirs, rng))
 
-    async def _abandon(self, left: KeptFiles) -> None:
+    async def abandon(self) -> None:
+        if self._broker is not None:
+            await self._take().stop(clean=False)
+
+    async def _end(self, left: KeptFiles) -> None:
         stores = {path: path.read_bytes() for path in self._store_files()}
         await self._take().stop(clean=False)
         for path in self._store_files():
             path.unlink()
         for path, content in stores.items():
             path.write_bytes(content)
-        self.fs = left
+        self._files = left
 
     def _take(self) -> Broker:
-        broker, self._broker, self.client = self.broker, None, None
+        broker, self._broker, self.requests = self.broker, None, None
         return broker
 
     def _store_files(self) -> list[Path]:
@@ -91,10 +78,7 @@ class World:
         found = [path for root in self.log_dirs for path in (root / STORE).glob("*") if path.is_file()]
         return [path for path in found if not path.name.endswith("-shm")]
 
-    # --- directories, between two lives of the broker ---------------------------------------------------
-
     def move(self, source: Path, target: Path) -> None:
-        """Rename a log directory, with the store if it is in it."""
-        self.fs.rename(source, target)
+        self._files.rename(source, target)
         if source.exists():
             shutil.move(source, target)

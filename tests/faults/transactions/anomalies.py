@@ -13,7 +13,7 @@ from enum import Enum
 class Kind(Enum):
     LOST_WRITE = "lost write"
     ABORTED_READ = "aborted read (G1a)"
-    UNSENT_READ = "read of what nobody sent"
+    UNSENT_READ = "read of what was not sent"
     DUPLICATE = "duplicate"
     INCONSISTENT_OFFSET = "inconsistent offset"
     SKIPPED_POLL = "skipped poll"

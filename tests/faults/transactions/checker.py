@@ -65,7 +65,7 @@ def _lost_writes(log: ObservedLog) -> Iterator[Anomaly]:
             how = f"{poll.process} had read {last} at {poll.ended:.6f}"
         else:
             continue
-        text = f"{log.place(value)} was never seen, though {how}: {transaction}{_why(log, transaction)}"
+        text = f"{log.describe(value)} was never seen, though {how}: {transaction}{_why(log, transaction)}"
         yield Anomaly(Kind.LOST_WRITE, text, (value,))
 
 
@@ -78,14 +78,14 @@ def _why(log: ObservedLog, transaction: Transaction) -> str:
 
 
 def _bad_reads(log: ObservedLog) -> Iterator[Anomaly]:
-    """Of what nobody sent, of what is aborted, of what is not committed yet."""
-    told: set[int] = set()
+    """Of what was not sent, of what is aborted, of what is not committed yet."""
+    reported: set[int] = set()
     for poll in log.polls():
         for key, reads in poll.reads.items():
             for offset, value in zip(reads.offsets, reads.values, strict=True):
-                anomaly = None if value in told else _bad_read(log, poll, key, offset, value)
+                anomaly = None if value in reported else _bad_read(log, poll, key, offset, value)
                 if anomaly is not None:
-                    told.add(value)
+                    reported.add(value)
                     yield anomaly
 
 
@@ -97,7 +97,7 @@ def _bad_read(log: ObservedLog, poll: Poll, key: str, offset: int, value: int) -
     transaction = writer[0]
     if transaction.outcome is Outcome.ABORTED:
         return Anomaly(Kind.ABORTED_READ, f"{who}: {transaction}", (value,))
-    if transaction.commit_asked is not None and poll.ended < transaction.commit_asked:
+    if transaction.commit_requested is not None and poll.ended < transaction.commit_requested:
         return Anomaly(Kind.READ_BEFORE_COMMIT, f"{who}: {transaction}", (value,))
     return None
 

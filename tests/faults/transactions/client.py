@@ -1,7 +1,7 @@
 """One client of a run, in a process of its own that may be killed and frozen.
 
 `python -m tests.faults.transactions.client ROLE SERVERS NAME PROCESS PARTITIONS PAUSE JOURNAL`. SIGTERM lets
-it finish its transaction. `NAME` is its transactional id: a client that takes the place of another has the
+it finish its transaction. `NAME` is its transactional id: a client that replaces another has the
 same. The topic `source` is for everybody; `target` holds what the transformers make of it.
 """
 
@@ -56,7 +56,7 @@ class Client:
 
     def mix(self) -> None:
         """Transactions of sends and polls in any order; the polls are of everything, from the beginning."""
-        writer, reader = self._writer(), self._reader(f"nobody-{self._name}")
+        writer, reader = self._writer(), self._reader(f"unused-{self._name}")
         reader.assign(dict.fromkeys(self._keys(SOURCE), 0))
         while not self._is_over:
             self._rest()
@@ -74,7 +74,7 @@ class Client:
 
     def read(self) -> None:
         """Everything from the beginning, by assignment, going back now and then."""
-        reader = self._reader(f"nobody-{self._name}")
+        reader = self._reader(f"unused-{self._name}")
         every = [*self._keys(SOURCE), *self._keys(TARGET)]
         reader.assign(dict.fromkeys(every, 0))
         reached = dict.fromkeys(every, 0)

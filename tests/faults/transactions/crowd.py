@@ -42,7 +42,7 @@ class Crowd:
         self._journals: list[Path] = []
 
     def start(self) -> None:
-        """Whoever is missing."""
+        """Start the clients that are missing."""
         names = {member.name for member in self._members}
         for role, count in self.roles.items():
             for number in range(count):
@@ -58,9 +58,9 @@ class Crowd:
         return read_journals(self._journals)
 
     def disturb(self, rng: random.Random) -> None:
-        """One is killed and another comes in its place, or one sleeps, or one sleeps and is replaced."""
+        """One is killed and another replaces it, or one sleeps, or one sleeps and is replaced."""
         self._wake()
-        self._forget_the_gone()
+        self._forget_ended()
         self.start()
         awake = [member for member in self._members if member.process.pid not in self._frozen]
         if not awake:
@@ -106,7 +106,7 @@ class Crowd:
             member.process.wait()
         self._members.clear()
 
-    def _forget_the_gone(self) -> None:
+    def _forget_ended(self) -> None:
         for member in list(self._members):
             status = member.process.poll()
             if status is not None:

@@ -23,7 +23,7 @@ def cycles(log: ObservedLog) -> Iterator[Anomaly]:
     for component in components(reads):
         circle = _shortest(reads, component)
         steps = [
-            f"{by_name[one]} sent {log.place(reads[one][other])}, polled by"
+            f"{by_name[one]} sent {log.describe(reads[one][other])}, polled by"
             for one, other in zip(circle, [*circle[1:], circle[0]], strict=True)
         ]
         values = tuple(reads[one][other] for one, other in zip(circle, [*circle[1:], circle[0]], strict=True))

@@ -11,18 +11,19 @@ from typing import Any
 
 from barnabas.base.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from barnabas.cli.main import main as barnabas
-from barnabas.coordinator import markers
-from barnabas.coordinator.offsets.transactional_offsets import TransactionalOffsets
+from barnabas.group.offsets.transactional_offsets import TransactionalOffsets
 from barnabas.replication.partition import Partition
+from barnabas.replication.partition_environment import FetchIsolation
 from barnabas.storage.append_info import AppendInfo, AppendOrigin
 from barnabas.storage.producer_state import ProducerStates
+from barnabas.transaction import marker_writer
 
 Function = Callable[..., Any]
 _TOPICS_OF_THE_RUN = ("source", "target")
 
 
 class NotEnoughReplicasAfterAppend(KafkaError):
-    """A producer sends again what it is told of with this."""
+    """On this error a producer sends its batch again."""
 
     code = ErrorCode.not_enough_replicas_after_append
 
@@ -42,7 +43,8 @@ def aborted_transactions_are_not_listed() -> None:
 
 def last_stable_offset_is_ignored() -> None:
     def change(read: Function) -> Function:
-        return lambda *place, **options: read(*place, **{**options, "isolation_level": 0})
+        isolation = FetchIsolation.HIGH_WATERMARK
+        return lambda *offset, **options: read(*offset, **{**options, "isolation": isolation})
 
     _replace(Partition, "read", change)
 
@@ -56,11 +58,11 @@ def commit_reaches_a_partition_as_abort() -> None:
 
         return build_wrong
 
-    _replace(markers, "build_end_marker", change)
+    _replace(marker_writer, "build_end_marker", change)
 
 
 def markers_are_not_written() -> None:
-    """To one partition, after the first ones; whoever asked for them is told that they are there."""
+    """To one partition, after the first ones; the response says that they are written."""
     written = itertools.count()
 
     def change(append: Function) -> Function:
@@ -76,8 +78,8 @@ def markers_are_not_written() -> None:
     _replace(Partition, "append", change)
 
 
-def repetitions_are_asked_for() -> None:
-    """No flaw yet: every now and then a producer is told to send again what was stored."""
+def repetitions_are_requested() -> None:
+    """No flaw yet: now and then a producer gets an error for a batch that was stored."""
     is_due = _every(20)
 
     def change(append: Function) -> Function:
@@ -93,7 +95,7 @@ def repetitions_are_asked_for() -> None:
 
 
 def repetitions_are_stored() -> None:
-    repetitions_are_asked_for()
+    repetitions_are_requested()
     _replace(ProducerStates, "check", lambda _: lambda *_, **__: None)
 
 
@@ -177,7 +179,7 @@ FLAWS: dict[str, Callable[[], None]] = {
         last_stable_offset_is_ignored,
         commit_reaches_a_partition_as_abort,
         markers_are_not_written,
-        repetitions_are_asked_for,
+        repetitions_are_requested,
         repetitions_are_stored,
         earlier_offsets_are_acknowledged,
         fetches_begin_too_late,

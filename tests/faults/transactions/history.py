@@ -1,10 +1,10 @@
 """What the clients of a run did, as values: the checker's only input.
 
 A key is a topic and a partition, `source-3`. A value is a number that was sent once: the process that sent it
-and its count, told apart by `named`. Times are of CLOCK_MONOTONIC, which all processes of a machine share.
+and its count, distinguished by `named`. Times are of CLOCK_MONOTONIC, which all processes of a machine share.
 
-The outcome of a transaction is what its client may conclude. One whose commit was never asked for is aborted,
-whatever became of the client: nobody else commits it. One whose commit was asked for and not answered is
+The outcome of a transaction is what its client may conclude. One whose commit was never requested is aborted,
+whatever became of the client: no other client commits it. One whose commit was requested and not answered is
 unknown: it may be committed or not, but wholly.
 """
 
@@ -31,7 +31,7 @@ class Send:
     key: str
     value: int
     offset: int = -1
-    """-1: not told."""
+    """-1: unknown."""
     has_failed: bool = False
 
 
@@ -60,7 +60,7 @@ class Poll:
 
 @dataclass(frozen=True, slots=True)
 class Reposition:
-    """From here on the process reads these keys from these offsets; None: nobody knows from where."""
+    """From here on the process reads these keys from these offsets; None: the position is unknown."""
 
     process: str
     at: float
@@ -74,17 +74,19 @@ class Transaction:
     begun: float
     outcome: Outcome
     sends: tuple[Send, ...] = ()
-    commit_asked: float | None = None
+    commit_requested: float | None = None
     ended: float | None = None
     polls: tuple[Poll, ...] = ()
     group: str | None = None
     """The group whose offsets it commits."""
 
     def __str__(self) -> str:
-        asked = "" if self.commit_asked is None else f", commit asked for at {self.commit_asked:.6f}"
+        requested = (
+            "" if self.commit_requested is None else f", commit requested at {self.commit_requested:.6f}"
+        )
         ended = "" if self.ended is None else f", ended at {self.ended:.6f}"
         name = f"{self.process}#{self.number}"
-        return f"transaction {name} ({self.outcome.value}, begun at {self.begun:.6f}{asked}{ended})"
+        return f"transaction {name} ({self.outcome.value}, begun at {self.begun:.6f}{requested}{ended})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class Journal:
         self._write("not sent", number=number, value=value, why=why)
 
     def commit(self, number: int, group: str | None = None) -> None:
-        """Asked for, now."""
+        """Requested, now."""
         self._write("commit", number=number, group=group)
 
     def over(self, number: int, outcome: Outcome, why: str = "") -> None:
@@ -74,7 +74,7 @@ class _OpenTransaction:
         self._number: int = line["number"]
         self._begun: float = line["at"]
         self._sends: dict[int, Send] = {}
-        self._commit_asked: float | None = None
+        self._commit_requested: float | None = None
         self._group: str | None = None
         self._ended: float | None = None
         self._outcome: Outcome | None = None
@@ -91,14 +91,14 @@ class _OpenTransaction:
                 key = self._sends[line["value"]].key
                 self._sends[line["value"]] = Send(key, line["value"], has_failed=True)
             case "commit":
-                self._commit_asked = line["at"]
+                self._commit_requested = line["at"]
                 self._group = line["group"]
             case "over":
                 self._outcome, self._ended = Outcome(line["outcome"]), line["at"]
 
     def close(self) -> Transaction:
         outcome = self._outcome
-        if outcome is not Outcome.COMMITTED and self._commit_asked is None:
+        if outcome is not Outcome.COMMITTED and self._commit_requested is None:
             outcome = Outcome.ABORTED
         return Transaction(
             self._process,
@@ -106,7 +106,7 @@ class _OpenTransaction:
             self._begun,
             outcome or Outcome.UNKNOWN,
             tuple(self._sends.values()),
-            self._commit_asked,
+            self._commit_requested,
             self._ended,
             tuple(self.polls),
             self._group,

@@ -32,7 +32,7 @@ class ObservedLog:
                     self._see(poll, key, offset, value)
         for transaction, send in self.writer_of.values():
             if send.offset >= 0:
-                self._place(send.key, send.offset, send.value, f"acknowledged to {transaction}")
+                self._put(send.key, send.offset, send.value, f"acknowledged to {transaction}")
         self._committed_offsets: dict[str, list[int]] = {}
 
     def polls(self) -> Iterator[Poll]:
@@ -71,7 +71,7 @@ class ObservedLog:
         start, stop = bisect_left(offsets, first), bisect_left(offsets, end)
         return [self.value_at[key][offset] for offset in offsets[start:stop]]
 
-    def place(self, value: int) -> str:
+    def describe(self, value: int) -> str:
         """The value with its key and offset, for people."""
         offset = self.offset_of.get(value)
         writer = self.writer_of.get(value)
@@ -87,14 +87,14 @@ class ObservedLog:
             self.seen[value] = poll, offset
         # Most reads repeat what is known.
         if self.offset_of.get(value) != offset or self.value_at[key].get(offset) != value:
-            self._place(key, offset, value, f"polled by {poll.process} at {poll.ended:.6f}")
+            self._put(key, offset, value, f"polled by {poll.process} at {poll.ended:.6f}")
 
-    def _place(self, key: str, offset: int, value: int, how: str) -> None:
+    def _put(self, key: str, offset: int, value: int, how: str) -> None:
         known = self.offset_of.setdefault(value, offset)
         if known != offset:
             text = f"{named(value)} is in {key} at {known} and at {offset} ({how})"
             self.contradictions.append(Anomaly(Kind.DUPLICATE, text, (value,)))
         there = self.value_at[key].setdefault(offset, value)
         if there != value:
-            text = f"{key} has at {offset} {self.place(there)} and {named(value)} ({how})"
+            text = f"{key} has at {offset} {self.describe(there)} and {named(value)} ({how})"
             self.contradictions.append(Anomaly(Kind.INCONSISTENT_OFFSET, text, (there, value)))

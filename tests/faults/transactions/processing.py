@@ -17,19 +17,19 @@ _Processed = dict[int, Transaction]
 
 
 def processing(log: ObservedLog) -> Iterator[Anomaly]:
-    by_place: defaultdict[tuple[str, str], _Processed] = defaultdict(dict)
+    by_partition: defaultdict[tuple[str, str], _Processed] = defaultdict(dict)
     for transaction in log.history.transactions:
         if transaction.group is None or not log.is_committed(transaction):
             continue
         for poll in transaction.polls:
             for key, reads in poll.reads.items():
-                processed = by_place[transaction.group, key]
+                processed = by_partition[transaction.group, key]
                 for offset, value in zip(reads.offsets, reads.values, strict=True):
                     other = processed.setdefault(offset, transaction)
                     if other is not transaction:
                         text = f"{named(value)} of {key} at {offset}, by {transaction} and by {other}"
                         yield Anomaly(Kind.PROCESSED_TWICE, text, (value,))
-    for (group, key), processed in by_place.items():
+    for (group, key), processed in by_partition.items():
         if log.history.drained:
             yield from _never(log, group, key, processed)
 
@@ -39,5 +39,5 @@ def _never(log: ObservedLog, group: str, key: str, processed: _Processed) -> Ite
     for offset in log.committed_offsets(key):
         if offset < furthest and offset not in processed:
             value = log.value_at[key][offset]
-            text = f"{log.place(value)}, though {group} has processed {furthest}: {processed[furthest]}"
+            text = f"{log.describe(value)}, though {group} has processed {furthest}: {processed[furthest]}"
             yield Anomaly(Kind.NEVER_PROCESSED, text, (value,))

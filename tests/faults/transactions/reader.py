@@ -58,7 +58,7 @@ class Reader:
         self._journal.position({key: offset})
         try:
             self.consumer.seek(TopicPartition(*partition_of(key), offset))
-        except KafkaException:  # not fetching right now: nobody knows from where it will
+        except KafkaException:  # not fetching right now: its position is unknown
             self._journal.position({key: None})
 
     def subscribe(self, topics: Sequence[str]) -> None:
@@ -93,12 +93,12 @@ class Reader:
 
     def _write_without_order(self, begun: float, got: Got, number: int | None) -> None:
         """librdkafka hands out in one batch what came before a rebalance and what came after it."""
-        nobody_knows = dict.fromkeys(got)
+        unknown = dict.fromkeys(got)
         for key, (offsets, values) in got.items():
             for offset, value in zip(offsets, values, strict=True):
-                self._journal.position(nobody_knows)
+                self._journal.position(unknown)
                 self._journal.poll(begun, {key: ([offset], [value])}, number)
-        self._journal.position(nobody_knows)
+        self._journal.position(unknown)
 
     def quietly(self, action: Callable[[], object]) -> bool:
         """True when it worked; a broker that is down is no news here."""
@@ -106,6 +106,12 @@ class Reader:
             action()
         except KafkaException as error:
             self._journal.note(error.args[0].name())
+            return False
+        except SystemError as error:
+            # confluent-kafka restores an error of a callback that runs while a consumer is closed wrongly.
+            if "is not a BaseException subclass" not in str(error):
+                raise
+            self._journal.note("closed with an error that confluent-kafka lost")
             return False
         return True
 

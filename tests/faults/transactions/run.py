@@ -52,7 +52,7 @@ def drain(crowd: Crowd, patience: float = PATIENCE) -> None:
     ends = _settled_ends(crowd.port, keys, patience)
     path: Path = crowd.new_journal("drain")
     journal = Journal(path)
-    reader = Reader(f"127.0.0.1:{crowd.port}", "nobody-drain", journal, **{"enable.partition.eof": True})
+    reader = Reader(f"127.0.0.1:{crowd.port}", "unused-drain", journal, **{"enable.partition.eof": True})
     reader.assign(dict.fromkeys(keys, 0))
     deadline = time.monotonic() + PATIENCE
     while any(reader.ends.get(key, -1) < end for key, end in ends.items()):

@@ -24,12 +24,12 @@ def wrote(
     *sends: Send,
     outcome: Outcome = COMMITTED,
     process: str = "p",
-    commit_asked: float | None = 1.0,
+    commit_requested: float | None = 1.0,
     polls: tuple[Poll, ...] = (),
     group: str | None = None,
 ) -> Transaction:
-    asked = None if outcome is ABORTED else commit_asked
-    return Transaction(process, number, 0.5, outcome, sends, asked, 2.0, polls, group)
+    requested = None if outcome is ABORTED else commit_requested
+    return Transaction(process, number, 0.5, outcome, sends, requested, 2.0, polls, group)
 
 
 def polled(
@@ -76,7 +76,7 @@ def test_transactions_that_are_read_once_and_in_order_are_fine() -> None:
     assert not found.anomalies
 
 
-def test_committed_value_that_nobody_saw_is_lost_when_a_later_one_was_read() -> None:
+def test_unseen_committed_value_is_lost_when_a_later_one_was_read() -> None:
     found = checked([wrote(1, Send(K, 1, 0)), wrote(2, Send(K, 2, 2))], polled((2, 2)))
 
     assert kinds(found) == [Kind.LOST_WRITE]
@@ -117,7 +117,7 @@ def test_value_of_an_aborted_transaction_is_an_aborted_read() -> None:
     assert "r polled 0.1 of source-0 at 0, at 3.0" in str(found.anomalies[0])
 
 
-def test_value_that_nobody_sent_is_reported() -> None:
+def test_value_that_was_not_sent_is_reported() -> None:
     assert kinds(checked([], polled((0, 1)))) == [Kind.UNSENT_READ]
 
 
@@ -194,7 +194,7 @@ def test_going_back_within_one_poll_is_internal() -> None:
     assert kinds(checked(THREE, polled((4, 2), (2, 1)))) == [Kind.INTERNAL_NONMONOTONIC_POLL]
 
 
-def test_sends_of_one_transaction_that_swap_places_are_not_monotonic() -> None:
+def test_swapped_sends_of_one_transaction_are_not_monotonic() -> None:
     found = checked([wrote(1, Send(K, 1, 1), Send(K, 2, 0))], polled((0, 2), (1, 1)))
 
     assert kinds(found) == [Kind.INTERNAL_NONMONOTONIC_SEND]
@@ -230,12 +230,12 @@ def test_sends_between_the_sends_of_another_are_allowed() -> None:
     assert Kind.INTERNAL_SKIPPED_SEND in [each.kind for each in found.allowed]
 
 
-def test_value_polled_before_its_commit_was_asked_for_is_reported() -> None:
-    found = checked([wrote(1, Send(K, 1, 0), commit_asked=3.5)], polled((0, 1), at=3.0))
+def test_value_polled_before_its_commit_request_is_reported() -> None:
+    found = checked([wrote(1, Send(K, 1, 0), commit_requested=3.5)], polled((0, 1), at=3.0))
 
     assert kinds(found) == [Kind.READ_BEFORE_COMMIT]
     assert "at 3.000000" in str(found.anomalies[0])
-    assert "commit asked for at 3.5" in str(found.anomalies[0])
+    assert "commit requested at 3.5" in str(found.anomalies[0])
 
 
 def test_transaction_that_polls_its_own_value_is_a_precommitted_read() -> None:

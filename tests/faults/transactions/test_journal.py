@@ -39,7 +39,7 @@ def test_transaction_whose_commit_was_not_answered_is_unknown(path: Path) -> Non
 
     assert only(path).outcome is UNKNOWN
     assert only(path).sends == (Send(K, 7, 3),)
-    assert only(path).commit_asked is not None
+    assert only(path).commit_requested is not None
 
 
 @pytest.mark.parametrize("outcome", Outcome)

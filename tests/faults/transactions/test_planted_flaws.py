@@ -129,7 +129,7 @@ def test_markers_that_are_not_written_leave_a_transaction_hanging(run_with: RunW
 
 
 def test_repetitions_alone_are_no_flaw(run_with: RunWith) -> None:
-    crowd = run_with(flaws.repetitions_are_asked_for, _ROLES)
+    crowd = run_with(flaws.repetitions_are_requested, _ROLES)
     disturb(crowd, random.Random(1), 4.0, None)
     crowd.finish()
     drain(crowd)

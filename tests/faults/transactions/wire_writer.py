@@ -78,8 +78,8 @@ class WireWriter:
         topics: dict[str, list[dict[str, object]]] = {}
         for key, offset in offsets.items():
             topic, partition = partition_of(key)
-            place = {"partition_index": partition, "committed_offset": offset, "committed_metadata": ""}
-            topics.setdefault(topic, []).append({**place, "committed_leader_epoch": -1})
+            committed = {"partition_index": partition, "committed_offset": offset, "committed_metadata": ""}
+            topics.setdefault(topic, []).append({**committed, "committed_leader_epoch": -1})
         fields = {
             "transactional_id": self._id,
             "group_id": group,
@@ -131,8 +131,10 @@ class WireWriter:
 
     def _open(self) -> None:
         timeout = {"transaction_timeout": TRANSACTION_TIMEOUT_MS}
-        nobody = {"producer_id": -1, "producer_epoch": -1}
-        self._take(self._call("init_producer_id", 5, {"transactional_id": self._id, **timeout, **nobody}))
+        no_producer = {"producer_id": -1, "producer_epoch": -1}
+        self._take(
+            self._call("init_producer_id", 5, {"transactional_id": self._id, **timeout, **no_producer})
+        )
 
     def _take(self, answer: Any) -> None:
         self._producer = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}

@@ -2,7 +2,7 @@
 
 What a client may conclude from an error: librdkafka says which calls can be repeated, which leave a
 transaction that must be aborted, and which end the producer. An abort that succeeds after a failed commit is
-an abort: the coordinator refuses it for what is committed. Everything else after a commit was asked for is
+an abort: the coordinator refuses it for what is committed. Everything else after a commit was requested is
 unknown.
 """
 
@@ -87,7 +87,7 @@ class Writer:
         return True
 
     def abort(self, why: str = "on purpose") -> None:
-        """Of what was not asked to be committed: aborted, whatever the broker says."""
+        """Of what had no commit request: aborted, whatever the broker says."""
         try:
             self._repeated(lambda: self._producer.abort_transaction(_CALL))
         except KafkaException as error:

@@ -9,6 +9,8 @@ from typing import Any
 from tests.integration.clients.raw import RawClient
 from tests.patience import PATIENCE
 
+from barnabas.testing import Broker
+
 COMMIT_BY_NAME = 9
 FETCH_BY_NAME = 9
 JOIN = 9
@@ -52,6 +54,17 @@ def join_fields(group: str, member: str = "", **options: Any) -> dict[str, objec
     }
     assert options.keys() <= fields.keys(), options
     return fields | options
+
+
+def member_count(broker: Broker, group: str) -> int:
+    """The members that a group of either protocol has, as its coordinator sees it."""
+    with RawClient(broker.port) as client:
+        ids = {"group_ids": [group], "include_authorized_operations": False}
+        (found,) = client.call("consumer_group_describe", 1, **ids).groups
+        if found.error_code:
+            names = {"groups": [group], "include_authorized_operations": False}
+            (found,) = client.call("describe_groups", 5, **names).groups
+    return len(found.members)
 
 
 def join(client: RawClient, group: str, member: str = "", **options: Any) -> Any:
@@ -166,7 +179,7 @@ def fetch_fields(group: str, topics: Mapping[str, Sequence[int]] | None, **optio
             {"name": name, "topic_id": number, "partition_indexes": list(partitions)}
             for name, partitions in topics.items()
         ]
-    asked = {
+    requested = {
         "group_id": group,
         "member_id": options.get("member"),
         "member_epoch": options.get("epoch", -1),
@@ -175,7 +188,7 @@ def fetch_fields(group: str, topics: Mapping[str, Sequence[int]] | None, **optio
     return {
         "group_id": group,
         "topics": listed,
-        "groups": [asked],
+        "groups": [requested],
         "require_stable": options.get("stable", False),
     }
 

@@ -20,7 +20,7 @@ from kio.serial import entity_reader, entity_writer
 from tests.patience import PATIENCE
 
 _LENGTH = struct.Struct(">i")
-_OWN_CLASSES = {("describe_transactions", "response"): "barnabas.client.transaction_states"}
+_OWN_CLASSES = {("describe_transactions", "response"): "barnabas.wire.transaction_states"}
 """Where kio cannot read what brokers send: the module with a class that can."""
 
 

@@ -26,11 +26,11 @@ def batch(*values: bytes, key: bytes | None = b"k", **options: Any) -> bytes:
 
 
 def topic_id(client: RawClient, topic: str) -> uuid.UUID:
-    asked = [{"topic_id": None, "name": topic}]
+    requested = [{"topic_id": None, "name": topic}]
     (described,) = client.call(
         "metadata",
         12,
-        topics=asked,
+        topics=requested,
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=False,
     ).topics

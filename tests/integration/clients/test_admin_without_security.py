@@ -57,9 +57,9 @@ def test_scram_credentials_with_confluent(admin: Any) -> None:
 def test_election_with_confluent(admin: Any, kafka_topic: str) -> None:
     from confluent_kafka import ElectionType, TopicPartition
 
-    place = TopicPartition(kafka_topic, 0)
-    answer = admin.elect_leaders(ElectionType.PREFERRED, [place]).result(PATIENCE)
-    assert answer[place].name() == "ELECTION_NOT_NEEDED"
+    topic_partition = TopicPartition(kafka_topic, 0)
+    answer = admin.elect_leaders(ElectionType.PREFERRED, [topic_partition]).result(PATIENCE)
+    assert answer[topic_partition].name() == "ELECTION_NOT_NEEDED"
 
 
 @pytest.mark.needs("confluent_kafka")
@@ -67,7 +67,7 @@ def test_client_that_wants_sasl_is_told(kafka_broker: Broker) -> None:
     """Not a connection that is closed without a word: the client reports what the broker answers."""
     from confluent_kafka import KafkaError, Producer
 
-    told: list[KafkaError] = []
+    errors: list[KafkaError] = []
     settings = {
         "bootstrap.servers": kafka_broker.bootstrap_servers,
         "security.protocol": "SASL_PLAINTEXT",
@@ -75,15 +75,15 @@ def test_client_that_wants_sasl_is_told(kafka_broker: Broker) -> None:
         "sasl.username": "alice",
         "sasl.password": "secret",
         "log_level": 0,
-        "error_cb": told.append,
+        "error_cb": errors.append,
     }
     producer = Producer(settings)
     for _ in range(int(PATIENCE * 10)):
         producer.poll(0.1)
-        if told:
+        if errors:
             break
-    assert told[0].name() == "_AUTHENTICATION", told
-    assert "Request not valid in current SASL state" in str(told[0].str())
+    assert errors[0].name() == "_AUTHENTICATION", errors
+    assert "Request not valid in current SASL state" in str(errors[0].str())
 
 
 @pytest.mark.needs("kafka")

@@ -227,8 +227,8 @@ _ILLEGAL = ["", ".", "..", "a b", "a/b", "ü", "x" * 250]
 
 @pytest.mark.parametrize("name", _ILLEGAL)
 def test_illegal_name_is_refused(client: RawClient, kafka_broker: Broker, name: str) -> None:
-    asked = client.call("metadata", 4, topics=[{"name": name}], allow_auto_topic_creation=True)
-    assert asked.topics[0].error_code == ErrorCode.invalid_topic_exception
+    requested = client.call("metadata", 4, topics=[{"name": name}], allow_auto_topic_creation=True)
+    assert requested.topics[0].error_code == ErrorCode.invalid_topic_exception
     spec = {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
     created = client.call("create_topics", 5, topics=[spec], timeout=5000, validate_only=False)
     assert created.topics[0].error_code == ErrorCode.invalid_topic_exception

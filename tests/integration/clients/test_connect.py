@@ -250,8 +250,8 @@ def _wait_for_copies(writers: Mapping[str, Writer], directory: Path) -> None:
 def _described(broker: Broker, group: str) -> tuple[str, str, int]:
     """The type of the group, its protocol and the number of its members."""
     with RawClient(broker.port) as client:
-        asked = {"groups": [group], "include_authorized_operations": False}
-        (found,) = client.call("describe_groups", 5, **asked).groups
+        requested = {"groups": [group], "include_authorized_operations": False}
+        (found,) = client.call("describe_groups", 5, **requested).groups
     return found.protocol_type, found.protocol_data, len(found.members)
 
 

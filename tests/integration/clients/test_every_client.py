@@ -126,9 +126,9 @@ def test_offset_by_time_is_exact_to_the_record(
     open_driver("confluent", Settings(codec=codec)).produce(kafka_topic, sent)
     driver = open_driver(client)
     first = sent[0].timestamp
-    asked = {first - 1: 0, first: 0, first + 1: 1, first + 4000: 4, first + 4001: 5, first + 9000: 9}
-    found = {time: driver.offset_for_time(kafka_topic, 0, time) for time in asked}
-    assert found == asked
+    requested = {first - 1: 0, first: 0, first + 1: 1, first + 4000: 4, first + 4001: 5, first + 9000: 9}
+    found = {time: driver.offset_for_time(kafka_topic, 0, time) for time in requested}
+    assert found == requested
     assert driver.offset_for_time(kafka_topic, 0, first + 9001) is None
 
 

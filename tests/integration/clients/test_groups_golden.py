@@ -55,8 +55,8 @@ def _offsets(text: str) -> dict[tuple[str, str, int], tuple[int, int, str]]:
     known = {}
     for kind, key, value in _decoded(text):
         if kind == "1" and value is not None:
-            place = key["group"], key["topic"], key["partition"]
-            known[place] = value["offset"], value["leaderEpoch"], value["metadata"]
+            name = key["group"], key["topic"], key["partition"]
+            known[name] = value["offset"], value["leaderEpoch"], value["metadata"]
     return known
 
 
@@ -70,8 +70,8 @@ def test_committed_offsets_are_those_of_the_dump(adopted: Broker) -> None:
             assert answer.error_code == 0
             for topic in answer.topics:
                 for each in topic.partitions:
-                    told = each.committed_offset, each.committed_leader_epoch, each.metadata
-                    found[group, topic.name, each.partition_index] = told
+                    described = each.committed_offset, each.committed_leader_epoch, each.metadata
+                    found[group, topic.name, each.partition_index] = described
     assert found == expected
 
 
@@ -82,7 +82,7 @@ def test_groups_are_listed_with_their_types(adopted: Broker) -> None:
             answer = client.call("list_groups", 5, states_filter=[], types_filter=[])
         listed = answer.groups
     found = {each.group_id: (each.protocol_type, each.group_state, each.group_type) for each in listed}
-    golden = {name: told for name, told in found.items() if name.startswith("golden-")}
+    golden = {name: described for name, described in found.items() if name.startswith("golden-")}
     assert golden == {
         "golden-classic": ("consumer", "Empty", "classic"),
         "golden-consumer": ("consumer", "Empty", "consumer"),

@@ -41,8 +41,8 @@ def _given(answer: Any) -> dict[uuid.UUID, list[int]]:
 @pytest.mark.kafka_topic(partitions=2)
 def test_join_heartbeat_and_leave(client: RawClient, kafka_topic: str, group: str, version: int) -> None:
     number = topic_id(client, kafka_topic)
-    asked = "" if version == 0 else _new_id()  # version 0: the broker gives the member its id
-    joined = new_heartbeat(client, group, asked, 0, subscribed_topic_names=[kafka_topic], version=version)
+    requested = "" if version == 0 else _new_id()  # version 0: the broker gives the member its id
+    joined = new_heartbeat(client, group, requested, 0, subscribed_topic_names=[kafka_topic], version=version)
     assert (joined.error_code, joined.error_message) == (0, None)
     assert (
         joined.heartbeat_interval.total_seconds() * 1000
@@ -50,7 +50,7 @@ def test_join_heartbeat_and_leave(client: RawClient, kafka_topic: str, group: st
     )
     assert joined.member_epoch > 0
     member = joined.member_id
-    assert member if version == 0 else member == asked
+    assert member if version == 0 else member == requested
     assert _given(joined) == {number: [0, 1]}
     owned = [{"topic_id": number, "partitions": [0, 1]}]
     again = new_heartbeat(client, group, member, joined.member_epoch, topic_partitions=owned, version=version)
@@ -123,10 +123,10 @@ def test_partition_moves_when_its_owner_has_given_it_up(
     waiting = new_heartbeat(client, group, second, 0, **topics)
     assert waiting.member_epoch > joined.member_epoch
     assert _given(waiting) == {}
-    # The first is asked to give one up, and keeps its epoch until it has.
-    asked = new_heartbeat(client, group, first, joined.member_epoch)
-    assert asked.member_epoch == joined.member_epoch
-    ((_, kept),) = _given(asked).items()
+    # The first has to revoke one, and keeps its epoch until it has.
+    requested = new_heartbeat(client, group, first, joined.member_epoch)
+    assert requested.member_epoch == joined.member_epoch
+    ((_, kept),) = _given(requested).items()
     assert len(kept) == 1
     assert new_heartbeat(client, group, second, waiting.member_epoch).assignment is None
     owned = [{"topic_id": number, "partitions": kept}]
@@ -201,14 +201,18 @@ def test_consumer_group_describe(client: RawClient, kafka_topic: str, group: str
     found, unknown, classic = answer.groups
     assert (found.error_code, found.group_state, found.assignor_name) == (0, "Stable", "uniform")
     assert found.group_epoch == found.assignment_epoch == joined.member_epoch
-    (told,) = found.members
-    assert (told.member_id, told.instance_id, told.rack_id) == (member, "one", "left")
-    assert (told.member_epoch, told.client_id, told.client_host) == (joined.member_epoch, "raw", "/127.0.0.1")
-    assert (told.subscribed_topic_names, told.subscribed_topic_regex) == ((kafka_topic,), "")
-    (owned,) = told.assignment.topic_partitions
+    (described,) = found.members
+    assert (described.member_id, described.instance_id, described.rack_id) == (member, "one", "left")
+    assert (described.member_epoch, described.client_id, described.client_host) == (
+        joined.member_epoch,
+        "raw",
+        "/127.0.0.1",
+    )
+    assert (described.subscribed_topic_names, described.subscribed_topic_regex) == ((kafka_topic,), "")
+    (owned,) = described.assignment.topic_partitions
     assert (owned.topic_name, sorted(owned.partitions)) == (kafka_topic, [0, 1])
-    assert told.target_assignment == told.assignment
-    assert getattr(told, "member_type", 1) == 1  # since version 1: it speaks the new protocol
+    assert described.target_assignment == described.assignment
+    assert getattr(described, "member_type", 1) == 1  # since version 1: it speaks the new protocol
     assert unknown.error_code == classic.error_code == ErrorCode.group_id_not_found
     assert unknown.error_message
     assert (unknown.members, unknown.group_state) == ((), "")

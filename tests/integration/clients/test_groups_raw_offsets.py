@@ -32,7 +32,7 @@ def client(kafka_broker: Broker) -> Iterator[RawClient]:
         yield connected
 
 
-def _told(answer: Any) -> list[tuple[int, int, int, str | None, int]]:
+def _fetched(answer: Any) -> list[tuple[int, int, int, str | None, int]]:
     return [
         (
             each.partition_index,
@@ -55,7 +55,7 @@ def test_offset_commit(client: RawClient, kafka_topic: str, group: str, version:
     options = {"number": number, "leader_epoch": 0, "metadata": "words", "version": version}
     assert commit(client, group, kafka_topic, {0: 17}, **options) == [0]
     epoch = 0 if version >= 6 else -1
-    assert _told(fetch_offsets(client, group, {kafka_topic: [0]})) == [(0, 17, epoch, "words", 0)]
+    assert _fetched(fetch_offsets(client, group, {kafka_topic: [0]})) == [(0, 17, epoch, "words", 0)]
 
 
 @pytest.mark.parametrize("version", range(1, 11))
@@ -66,16 +66,16 @@ def test_offset_fetch(client: RawClient, kafka_topic: str, group: str, version: 
     options = {"number": number, "version": version}
     epoch = 0 if version >= 5 else -1
     expected = [(0, 17, epoch, "words", 0), (1, -1, -1, "", 0)]
-    asked = fetch_offsets(client, group, {kafka_topic: [0, 1]}, **options)
-    assert _told(asked) == expected
-    assert getattr(asked, "error_code", 0) == 0  # since version 2
+    requested = fetch_offsets(client, group, {kafka_topic: [0, 1]}, **options)
+    assert _fetched(requested) == expected
+    assert getattr(requested, "error_code", 0) == 0  # since version 2
     if version >= 10:
-        assert asked.topics[0].topic_id == number
+        assert requested.topics[0].topic_id == number
     else:
-        assert asked.topics[0].name == kafka_topic
+        assert requested.topics[0].name == kafka_topic
     if version >= 2:
         everything = fetch_offsets(client, group, None, **options)
-        assert _told(everything) == expected[:1]
+        assert _fetched(everything) == expected[:1]
 
 
 @pytest.mark.parametrize("version", [8, 9])
@@ -90,7 +90,9 @@ def test_several_groups_are_asked_at_once(
         for name in (*names, f"{group}-unknown")
     ]
     answer = client.call("offset_fetch", version, groups=groups, require_stable=True)
-    found = {each.group_id: (each.error_code, [told[1] for told in _told(each)]) for each in answer.groups}
+    found = {
+        each.group_id: (each.error_code, [offset[1] for offset in _fetched(each)]) for each in answer.groups
+    }
     assert found == {
         names[0]: (0, [0]),
         names[1]: (0, [1]),
@@ -131,8 +133,8 @@ def test_commit_and_fetch_with_a_topic_id_that_nobody_has(
 ) -> None:
     options: dict[str, Any] = {"version": _BY_ID, "number": _NOWHERE}
     assert commit(client, group, kafka_topic, {0: 5, 1: 5}, **options) == [ErrorCode.unknown_topic_id] * 2
-    asked = fetch_offsets(client, group, {kafka_topic: [0]}, **options)
-    assert _told(asked) == [(0, -1, -1, "", ErrorCode.unknown_topic_id)]
+    requested = fetch_offsets(client, group, {kafka_topic: [0]}, **options)
+    assert _fetched(requested) == [(0, -1, -1, "", ErrorCode.unknown_topic_id)]
 
 
 @pytest.mark.kafka_topic(partitions=3)
@@ -143,7 +145,7 @@ def test_metadata_that_is_too_large_is_refused(client: RawClient, kafka_topic: s
     assert commit(client, group, kafka_topic, {2: 1}, metadata="ü" * _MOST_METADATA) == [0]
     refused = commit(client, group, kafka_topic, {1: 1}, metadata=most + "x")
     assert refused == [ErrorCode.offset_metadata_too_large]
-    assert _told(fetch_offsets(client, group, {kafka_topic: [0, 1]})) == [
+    assert _fetched(fetch_offsets(client, group, {kafka_topic: [0, 1]})) == [
         (0, 1, -1, most, 0),
         (1, -1, -1, "", 0),
     ]
@@ -151,7 +153,7 @@ def test_metadata_that_is_too_large_is_refused(client: RawClient, kafka_topic: s
 
 def test_no_metadata_is_told_as_empty(client: RawClient, kafka_topic: str, group: str) -> None:
     assert commit(client, group, kafka_topic, {0: 1}, metadata=None) == [0]
-    assert _told(fetch_offsets(client, group, {kafka_topic: [0]})) == [(0, 1, -1, "", 0)]
+    assert _fetched(fetch_offsets(client, group, {kafka_topic: [0]})) == [(0, 1, -1, "", 0)]
 
 
 def test_commit_with_something_wrong(client: RawClient, kafka_topic: str, group: str) -> None:
@@ -162,8 +164,8 @@ def test_commit_with_something_wrong(client: RawClient, kafka_topic: str, group:
         (group, {"generation": generation}, ErrorCode.unknown_member_id),
         (group, ours | {"generation": generation + 1}, ErrorCode.illegal_generation),
         (group, ours | {"generation": -1}, ErrorCode.illegal_generation),
-        (group, ours | {"member": "nobody", "instance": None}, ErrorCode.unknown_member_id),
-        (group, ours | {"member": "nobody"}, ErrorCode.fenced_instance_id),
+        (group, ours | {"member": "unknown", "instance": None}, ErrorCode.unknown_member_id),
+        (group, ours | {"member": "unknown"}, ErrorCode.fenced_instance_id),
         (group, ours | {"instance": "two"}, ErrorCode.unknown_member_id),
         (f"{group}-unknown", ours, ErrorCode.group_id_not_found),
         (f"{group}-unknown", ours | {"version": 8}, ErrorCode.illegal_generation),
@@ -209,8 +211,8 @@ def test_commit_with_the_epoch_of_a_new_member(client: RawClient, kafka_topic: s
     assert old == ErrorCode.unsupported_version
     wrong = ours | {"generation": epoch + 1}
     assert commit_offset(client, group, kafka_topic, 4, **wrong) == ErrorCode.stale_member_epoch
-    nobody = ours | {"member": str(uuid.uuid4())}
-    assert commit_offset(client, group, kafka_topic, 4, **nobody) == ErrorCode.unknown_member_id
+    unknown = ours | {"member": str(uuid.uuid4())}
+    assert commit_offset(client, group, kafka_topic, 4, **unknown) == ErrorCode.unknown_member_id
     assert commit_offset(client, group, kafka_topic, 4) == ErrorCode.unknown_member_id
     assert committed_offset(client, group, kafka_topic) == 3
 
@@ -221,7 +223,7 @@ def test_commit_with_the_epoch_of_a_new_member(client: RawClient, kafka_topic: s
 @pytest.mark.parametrize("version", [1, 5, 7, 8, 9])
 def test_offsets_of_what_is_not_there_are_minus_one(client: RawClient, group: str, version: int) -> None:
     found = fetch_offsets(client, group, {"no-such-topic": [0, 5]}, version=version)
-    assert _told(found) == [(0, -1, -1, "", 0), (5, -1, -1, "", 0)]
+    assert _fetched(found) == [(0, -1, -1, "", 0), (5, -1, -1, "", 0)]
     if version >= 2:
         assert found.error_code == 0
         everything = fetch_offsets(client, group, None, version=version, stable=True)
@@ -233,15 +235,15 @@ def test_fetch_checks_member_and_epoch_when_they_are_given(
 ) -> None:
     member = str(uuid.uuid4())
     epoch = new_heartbeat(client, group, member, 0, subscribed_topic_names=[kafka_topic]).member_epoch
-    asked = {kafka_topic: [0]}
-    assert fetch_offsets(client, group, asked, member=member, epoch=epoch).error_code == 0
-    stale = fetch_offsets(client, group, asked, member=member, epoch=epoch + 1)
+    requested = {kafka_topic: [0]}
+    assert fetch_offsets(client, group, requested, member=member, epoch=epoch).error_code == 0
+    stale = fetch_offsets(client, group, requested, member=member, epoch=epoch + 1)
     assert stale.error_code == ErrorCode.stale_member_epoch
-    nobody = fetch_offsets(client, group, asked, member="nobody", epoch=epoch)
-    assert nobody.error_code == ErrorCode.unknown_member_id
-    # A classic group has no epochs, and asks nobody who he is.
+    unknown = fetch_offsets(client, group, requested, member="unknown", epoch=epoch)
+    assert unknown.error_code == ErrorCode.unknown_member_id
+    # A classic group has no epochs, and does not check the member id.
     _, classic = join_alone(client, f"{group}-classic")
-    assert fetch_offsets(client, f"{group}-classic", asked, member=classic, epoch=1).error_code == 0
+    assert fetch_offsets(client, f"{group}-classic", requested, member=classic, epoch=1).error_code == 0
 
 
 def test_deleted_topic_takes_its_offsets_with_it(client: RawClient, kafka_broker: Broker, group: str) -> None:

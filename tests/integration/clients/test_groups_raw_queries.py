@@ -113,8 +113,8 @@ def test_list_groups_with_filters(
 
 
 def _describe(client: RawClient, version: int, *groups: str) -> list[Any]:
-    asked = {"groups": groups, "include_authorized_operations": False}
-    return list(client.call("describe_groups", version, **asked).groups)
+    requested = {"groups": groups, "include_authorized_operations": False}
+    return list(client.call("describe_groups", version, **requested).groups)
 
 
 @pytest.mark.parametrize("version", range(7))
@@ -123,11 +123,11 @@ def test_describe_groups(client: RawClient, kafka_topic: str, group: str, versio
     (found,) = _describe(client, version, group)
     assert (found.error_code, found.group_state) == (0, "Stable")
     assert (found.group_id, found.protocol_type, found.protocol_data) == (group, "consumer", "range")
-    (told,) = found.members
-    assert (told.member_id, told.client_id, told.client_host) == (member, "raw", "/127.0.0.1")
-    assert (told.member_metadata, told.member_assignment) == (subscription(kafka_topic), b"mine")
+    (described,) = found.members
+    assert (described.member_id, described.client_id, described.client_host) == (member, "raw", "/127.0.0.1")
+    assert (described.member_metadata, described.member_assignment) == (subscription(kafka_topic), b"mine")
     if version >= 4:
-        assert told.group_instance_id == "one"
+        assert described.group_instance_id == "one"
 
 
 @pytest.mark.parametrize("version", [0, 5, 6])

@@ -6,6 +6,7 @@ import pytest
 from tests.integration.clients.clients import every_member, some_members
 from tests.integration.clients.drivers.member import Member, settle, until
 from tests.integration.clients.group_records import all_values, fill
+from tests.integration.clients.group_requests import member_count
 
 from barnabas.testing import Broker
 
@@ -35,9 +36,11 @@ def test_a_group_of_one_gets_all_and_a_group_of_three_shares(
 @every_member
 @three_partitions
 def test_surplus_member_idles_and_takes_over_when_another_leaves(
-    kafka_broker: Broker, kafka_topic: str, open_member: OpenMember, client: str
+    kafka_broker: Broker, kafka_topic: str, group: str, open_member: OpenMember, client: str
 ) -> None:
     members = [open_member(client, kafka_topic, auto_commit_ms=1000) for _ in range(4)]
+    # A member that owns nothing may not have joined yet: its joining would move the partitions once more.
+    until(lambda: member_count(kafka_broker, group) == len(members), *members)
     settle(*members, topic=kafka_topic, to=[1, 1, 1, 0])
     sent = fill(kafka_broker, kafka_topic, partitions=3, each=10)
     until(lambda: len(all_values(members)) >= 30, *members)

@@ -68,25 +68,38 @@ def test_every_api_in_every_version_is_answered_and_the_connection_stays(
 ) -> None:
     number: uuid.UUID = topic_id(client, kafka_topic)
     others = {api.name for api in APIS.values() if api.answered_by}
-    asked = 0
+    requested = 0
     for name, version, request in valid_requests(kafka_topic, number):
         if name in others:
-            asked += 1
+            requested += 1
             client.send_bytes(request)
             assert client.receive_frame(), (name, version)
             assert client.call("api_versions", 3, **_SOFTWARE).error_code == 0, (name, version)
-    assert asked >= len(others)
+    assert requested >= len(others)
 
 
 @pytest.mark.kafka_topic(partitions=1)
 def test_what_is_not_advertised_is_an_unsupported_version(client: RawClient, kafka_topic: str) -> None:
     number: uuid.UUID = topic_id(client, kafka_topic)
-    hidden = {api.name for api in APIS.values() if not api.is_advertised}
+    hidden = {api.name for api in APIS.values() if not api.is_advertised and not api.is_between_brokers}
     for name, version, request in valid_requests(kafka_topic, number):
         if name in hidden:
             client.send_bytes(request)
             answer = decode(_snake(name), version, client.receive_frame())
             assert set(_codes(answer)) == {ErrorCode.unsupported_version}, (name, version, answer)
+
+
+@pytest.mark.kafka_topic(partitions=1)
+def test_requests_between_brokers_are_refused_from_a_sender_that_is_not_registered(
+    client: RawClient, kafka_topic: str
+) -> None:
+    number: uuid.UUID = topic_id(client, kafka_topic)
+    between_brokers = {api.name for api in APIS.values() if api.is_between_brokers}
+    for name, version, request in valid_requests(kafka_topic, number):
+        if name in between_brokers:
+            client.send_bytes(request)
+            answer = decode(_snake(name), version, client.receive_frame())
+            assert answer.error_code == ErrorCode.stale_broker_epoch, (name, version, answer)
 
 
 def _snake(name: str) -> str:
@@ -245,8 +258,8 @@ def test_bad_filter_of_quotas_is_refused(
 
 @_versions(0, 2)
 def test_election_is_not_needed(client: RawClient, kafka_topic: str, version: int) -> None:
-    asked = [{"topic": kafka_topic, "partitions": [0, 7]}, {"topic": "no-such", "partitions": [0]}]
-    answer = client.call("elect_leaders", version, election_type=0, topic_partitions=asked, timeout=1000)
+    requested = [{"topic": kafka_topic, "partitions": [0, 7]}, {"topic": "no-such", "partitions": [0]}]
+    answer = client.call("elect_leaders", version, election_type=0, topic_partitions=requested, timeout=1000)
     found = {
         (topic.topic, each.partition_id): _verdict(each)
         for topic in answer.replica_election_results
@@ -270,8 +283,8 @@ def test_election_of_all_partitions_leaves_out_those_that_need_none(
 
 
 def test_election_of_an_unknown_type(client: RawClient, kafka_topic: str) -> None:
-    asked = [{"topic": kafka_topic, "partitions": [0]}]
-    answer = client.call("elect_leaders", 2, election_type=7, topic_partitions=asked, timeout=1000)
+    requested = [{"topic": kafka_topic, "partitions": [0]}]
+    answer = client.call("elect_leaders", 2, election_type=7, topic_partitions=requested, timeout=1000)
     (topic,) = answer.replica_election_results
     assert answer.error_code == ErrorCode.invalid_request
     assert _verdict(topic.partition_result[0]) == (ErrorCode.invalid_request, "Unknown election type 7")
@@ -300,8 +313,8 @@ def test_reassignment_within_one_broker(client: RawClient, kafka_topic: str, ver
         {"name": kafka_topic, "partitions": partitions},
         {"name": "no-such", "partitions": [{"partition_index": 0, "replicas": [me]}]},
     ]
-    asked = {"timeout": 1000, "allow_replication_factor_change": True, "topics": topics}
-    answer = client.call("alter_partition_reassignments", version, **asked)
+    requested = {"timeout": 1000, "allow_replication_factor_change": True, "topics": topics}
+    answer = client.call("alter_partition_reassignments", version, **requested)
     assert _verdict(answer) == (0, None)
     found = {
         (topic.name, each.partition_index): _verdict(each)

@@ -264,9 +264,9 @@ def test_offsets_by_time(client: RawClient, kafka_topic: str) -> None:
     produce(client, kafka_topic, batch(b"late", timestamp=5_000_000))
     produce(client, kafka_topic, batch(b"early again", timestamp=2_000_000))
     found = {
-        asked: (answer.offset, answer.timestamp)
-        for asked in (EARLIEST, LATEST, MAX_TIMESTAMP, 0, 1_000_001, 1_000_003, 5_000_000, 5_000_001)
-        if (answer := list_offset(client, kafka_topic, asked)).error_code == 0
+        requested: (answer.offset, answer.timestamp)
+        for requested in (EARLIEST, LATEST, MAX_TIMESTAMP, 0, 1_000_001, 1_000_003, 5_000_000, 5_000_001)
+        if (answer := list_offset(client, kafka_topic, requested)).error_code == 0
     }
     assert found == {
         EARLIEST: (0, -1),

@@ -84,19 +84,21 @@ def test_partitions_of_several_topics_end_together(
 ) -> None:
     other = f"{kafka_topic}-other"
     kafka_broker.create_topic(other, partitions=2)
-    places = [(kafka_topic, number) for number in range(3)] + [(other, number) for number in range(2)]
+    topic_partitions = [(kafka_topic, number) for number in range(3)] + [
+        (other, number) for number in range(2)
+    ]
     producer = open_transactor(client)
     producer.begin()
-    for topic, partition in places:
+    for topic, partition in topic_partitions:
         producer.send(topic, texts(f"{topic} {partition}", partition=partition))
-    assert [stable_offset(kafka_broker, *place) for place in places] == [0] * 5
+    assert [stable_offset(kafka_broker, *topic_partition) for topic_partition in topic_partitions] == [0] * 5
     producer.commit() if is_commit else producer.abort()
     producer.begin()
-    for topic, partition in places:
+    for topic, partition in topic_partitions:
         producer.send(topic, texts("last", partition=partition))
     producer.commit()
     reader = open_driver(client, _COMMITTED)
-    for topic, partition in places:
+    for topic, partition in topic_partitions:
         expected = [f"{topic} {partition}", "last"] if is_commit else ["last"]
         assert values_of(reader.consume(topic, len(expected), partition=partition)) == expected
 

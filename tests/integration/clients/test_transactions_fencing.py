@@ -92,15 +92,15 @@ def test_idle_zombie_cannot_write(kafka_topic: str, open_transactor: OpenTransac
 def test_zombie_cannot_move_offsets(
     kafka_broker: Broker, kafka_topic: str, group: str, open_transactor: OpenTransactor, client: str
 ) -> None:
-    place = Partition(kafka_topic, 0)
+    partition = Partition(kafka_topic, 0)
     zombie = open_transactor(client)
     zombie.begin()
-    zombie.send_offsets({place: Committed(1)}, group)
+    zombie.send_offsets({partition: Committed(1)}, group)
     successor = open_transactor(client)
     with pytest.raises(ProducerFenced):
         zombie.commit()
     successor.begin()
-    successor.send_offsets({place: Committed(7)}, group)
+    successor.send_offsets({partition: Committed(7)}, group)
     successor.commit()
     with RawClient(kafka_broker.port) as raw:
         until(lambda: committed_offset(raw, group, kafka_topic) == 7)

@@ -55,13 +55,13 @@ def test_output_and_offsets_are_committed_together(
     output = f"{kafka_topic}-output"
     kafka_broker.create_topic(output)
     fill(kafka_broker, kafka_topic, partitions=1, each=5)
-    place = Partition(kafka_topic, 0)
+    partition = Partition(kafka_topic, 0)
     member, producer = open_member(client, kafka_topic), open_transactor(client)
     until(lambda: len(member.received) == 5, member)
     membership = member.do(lambda each: each.membership())
     producer.begin()
     producer.send(output, texts(*(f"aborted {value.decode()}" for value in member.values)))
-    producer.send_offsets({place: Committed(5)}, membership)
+    producer.send_offsets({partition: Committed(5)}, membership)
     assert _offset(kafka_broker, group, kafka_topic) == -1
     assert _stable_code(kafka_broker, group, kafka_topic) == _UNSTABLE_OFFSET_COMMIT
     producer.abort()
@@ -69,13 +69,13 @@ def test_output_and_offsets_are_committed_together(
     assert _offset(kafka_broker, group, kafka_topic) == -1
     producer.begin()
     producer.send(output, texts(*(f"seen {value.decode()}" for value in member.values)))
-    producer.send_offsets({place: Committed(3)}, membership)
-    producer.send_offsets({place: Committed(5, "all of them")}, membership)  # the last one counts
+    producer.send_offsets({partition: Committed(3)}, membership)
+    producer.send_offsets({partition: Committed(5, "all of them")}, membership)  # the last one counts
     assert stable_offset(kafka_broker, output) == 6
     producer.commit()
     until(lambda: _stable_code(kafka_broker, group, kafka_topic) == 0)
     assert _offset(kafka_broker, group, kafka_topic) == 5
-    assert member.do(lambda each: each.committed([place]))[place] == (
+    assert member.do(lambda each: each.committed([partition]))[partition] == (
         Committed(5) if client == "aiokafka" else Committed(5, "all of them")
     )
     expected = [f"seen 0:{number}" for number in range(5)]
@@ -86,11 +86,11 @@ def test_output_and_offsets_are_committed_together(
 def test_transaction_of_offsets_alone(
     kafka_broker: Broker, kafka_topic: str, group: str, open_transactor: OpenTransactor, client: str
 ) -> None:
-    place = Partition(kafka_topic, 0)
+    partition = Partition(kafka_topic, 0)
     producer = open_transactor(client)
     for offset, is_commit in ((4, True), (8, False), (6, True)):
         producer.begin()
-        producer.send_offsets({place: Committed(offset)}, group)
+        producer.send_offsets({partition: Committed(offset)}, group)
         producer.commit() if is_commit else producer.abort()
     until(lambda: _stable_code(kafka_broker, group, kafka_topic) == 0)
     assert _offset(kafka_broker, group, kafka_topic) == 6

@@ -196,8 +196,8 @@ def test_markers_are_not_a_clients_to_write(client: RawClient, kafka_topic: str,
 def test_transactional_batch_without_a_producer_is_refused(
     client: RawClient, kafka_topic: str, producer: Producer
 ) -> None:
-    nobody = transactional_batch(producer._replace(id=-1, epoch=-1), b"v", sequence=-1)
-    assert codes(client, kafka_topic, {0: nobody}, name=producer.name) == [ErrorCode.invalid_record]
+    unknown = transactional_batch(producer._replace(id=-1, epoch=-1), b"v", sequence=-1)
+    assert codes(client, kafka_topic, {0: unknown}, name=producer.name) == [ErrorCode.invalid_record]
 
 
 def test_repeated_batch_is_stored_once(client: RawClient, kafka_topic: str, producer: Producer) -> None:

@@ -87,16 +87,16 @@ def test_transaction_is_aborted_after_a_restart(
     client: str,
     is_kill: bool,
 ) -> None:
-    place = Partition(kafka_topic, 0)
+    partition = Partition(kafka_topic, 0)
     producer = open_transactor(client)
     producer.begin()
     producer.send(kafka_topic, texts("aborted"))
-    producer.send_offsets({place: Committed(3)}, group)
+    producer.send_offsets({partition: Committed(3)}, group)
     _restart(kafka_broker, is_kill=is_kill)
     producer.abort()
     producer.begin()
     producer.send(kafka_topic, texts("committed"))
-    producer.send_offsets({place: Committed(9)}, group)
+    producer.send_offsets({partition: Committed(9)}, group)
     _restart(kafka_broker, is_kill=is_kill)
     producer.commit()
     assert values_of(open_driver(client, _COMMITTED).consume(kafka_topic, 1)) == ["committed"]

@@ -109,10 +109,10 @@ def test_fetch(client: RawClient, kafka_topic: str, version: int) -> None:
 
 
 def test_topic_id_of_nobody(client: RawClient, kafka_topic: str) -> None:
-    nobody = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
-    answer = produce(client, kafka_topic, batch(b"a"), version=13, number=nobody)
+    unknown = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+    answer = produce(client, kafka_topic, batch(b"a"), version=13, number=unknown)
     assert answer.error_code == ErrorCode.unknown_topic_id
-    fetched = fetch(client, kafka_topic, 0, version=17, number=nobody)
+    fetched = fetch(client, kafka_topic, 0, version=17, number=unknown)
     assert fetched.error_code == ErrorCode.unknown_topic_id
 
 
@@ -234,8 +234,8 @@ def test_configurations_come_with_type_documentation_and_synonyms(
 ) -> None:
     golden: dict[str, dict[str, Any]] = json.loads(_GOLDEN.read_text())["topic"]
     resources = [{"resource_type": _TOPIC, "resource_name": kafka_topic, "configuration_keys": None}]
-    asked = {"include_synonyms": True, "include_documentation": True}
-    (result,) = client.call("describe_configs", 4, resources=resources, **asked).results
+    requested = {"include_synonyms": True, "include_documentation": True}
+    (result,) = client.call("describe_configs", 4, resources=resources, **requested).results
     found = {config.name: config for config in result.configs}
     assert {name: _TYPES[found[name].config_type] for name in golden} == {
         name: entry["type"] for name, entry in golden.items()

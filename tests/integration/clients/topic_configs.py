@@ -8,7 +8,7 @@ _TOPIC = 2
 
 
 def topic_configs(broker: Broker, topic: str) -> dict[str, str]:
-    asked = [{"resource_type": _TOPIC, "resource_name": topic, "configuration_keys": None}]
+    requested = [{"resource_type": _TOPIC, "resource_name": topic, "configuration_keys": None}]
     with RawClient(broker.port) as client:
-        (found,) = client.call("describe_configs", 4, resources=asked).results
+        (found,) = client.call("describe_configs", 4, resources=requested).results
     return {config.name: config.value for config in found.configs}

@@ -13,7 +13,7 @@ from tests.patience import PATIENCE
 
 INIT, ADD_PARTITIONS, ADD_OFFSETS, END, WRITE_MARKERS = 5, 3, 4, 5, 2
 INIT_TWO_PHASE = 6
-_NOBODY = 1 << 40
+_UNKNOWN_PRODUCER = 1 << 40
 """A producer id that no broker of a test has given out yet."""
 END_WITHOUT_BUMP = 4
 COMMITTED = 1
@@ -56,7 +56,7 @@ def _state_of_coordinator(client: RawClient, transactional_id: str) -> int:
     if found.error_code != 0:
         return int(found.error_code)
     # Only a coordinator that has loaded can tell that the id is not there, or not of this producer.
-    code = end(client, Producer(transactional_id, _NOBODY, 0)).error_code
+    code = end(client, Producer(transactional_id, _UNKNOWN_PRODUCER, 0)).error_code
     return 0 if code == ErrorCode.invalid_producer_id_mapping else int(code)
 
 

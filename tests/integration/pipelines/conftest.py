@@ -1,6 +1,6 @@
 """One broker, one Spark session and one run of the generator, for all tests of this folder."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,17 +33,17 @@ def _only_sparks_own_failures(request: pytest.FixtureRequest) -> Iterator[None]:
     from barnabas.pipelines.common import running
 
     meant: str | None = getattr(request.module, "MEANT_TO_FAIL", None)
-    reason_of = running._reason
+    real: Callable[[Exception], str] = vars(running)["reason_of"]
     foreign: list[str] = []
 
     def noted(error: Exception) -> str:
         text = str(error)
         if not is_sparks_own(text) and (meant is None or meant not in text):
             foreign.append(text)
-        return reason_of(error)
+        return real(error)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "_reason", noted)
+        patch.setattr(running, "reason_of", noted)
         yield
     assert foreign == []
 
@@ -71,7 +71,7 @@ class Sent:
 
 
 @contextmanager
-def told_events() -> Iterator[Sent]:
+def sent_events() -> Iterator[Sent]:
     """A broker of its own, with the same events each time."""
     with Broker(process=True) as broker:
         for kind in Kind:
@@ -83,8 +83,8 @@ def told_events() -> Iterator[Sent]:
 
 @pytest.fixture(scope="session")
 def sent() -> Iterator[Sent]:
-    with told_events() as told:
-        yield told
+    with sent_events() as sent:
+        yield sent
 
 
 @pytest.fixture(scope="session")

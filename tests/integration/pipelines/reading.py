@@ -1,9 +1,10 @@
-"""What a pipeline wrote: records of a topic that are committed, rows of a table as pandas reads them."""
+"""What a pipeline wrote: records of a topic that are committed, rows of a table as others read them."""
 
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import deltalake
 import pandas as pd
 from confluent_kafka import Consumer, Message, TopicPartition
 
@@ -61,4 +62,7 @@ def values(bootstrap_server: str, topic: str) -> pd.DataFrame:
 
 
 def table(warehouse: Path, name: str) -> pd.DataFrame:
+    """By delta-rs itself, or by pandas for a table of plain files."""
+    if (warehouse / name / "_delta_log").exists():
+        return deltalake.DeltaTable(warehouse / name).to_pandas()
     return pd.read_parquet(warehouse / name)

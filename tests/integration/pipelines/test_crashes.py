@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.integration.pipelines.conftest import Sent, told_events
+from tests.integration.pipelines.conftest import Sent, sent_events
 from tests.integration.pipelines.reading import records, table
 from tests.integration.spark.spark_programs import environment
 
-from barnabas.pipelines.common.commit_log import CommitLog
+from barnabas.pipelines.common.delta_files import Store
+from barnabas.pipelines.common.delta_table import DeltaLakeTable
 from barnabas.pipelines.common.settings import Settings
 from barnabas.pipelines.generator import Plan, Run
 from barnabas.pipelines.generator.plan import Kind
@@ -32,12 +33,17 @@ BATCH = 1500
 @pytest.fixture(scope="module")
 def sent() -> Iterator[Sent]:
     """Not the topics of the others: here the same lines are read more than once."""
-    with told_events() as told:
-        yield told
+    with sent_events() as sent:
+        yield sent
 
 
-def arguments(sent: Sent, warehouse: Path) -> list[str]:
+def delta(warehouse: Path) -> DeltaLakeTable:
+    return DeltaLakeTable(Store(str(warehouse / "access_logs"), {}))
+
+
+def arguments(sent: Sent, warehouse: Path, table_format: str = "delta") -> list[str]:
     given = {
+        "format": table_format,
         "bootstrap-server": sent.bootstrap_server,
         "warehouse": warehouse,
         "master": "local[2]",
@@ -50,14 +56,14 @@ def arguments(sent: Sent, warehouse: Path) -> list[str]:
     return [f"--{name}={value}" for name, value in given.items()]
 
 
-def run_to_the_end(spark: "SparkSession", sent: Sent, warehouse: Path) -> None:
+def run_to_the_end(spark: "SparkSession", sent: Sent, warehouse: Path, table_format: str = "delta") -> None:
     """The same pipeline, from its checkpoints, in the session that the tests share."""
     from barnabas.pipelines.common import topics
     from barnabas.pipelines.common.running import Runner
     from barnabas.pipelines.common.settings import read
     from barnabas.pipelines.log_collection.pipeline import LogSettings, queries
 
-    flags = [*arguments(sent, warehouse), "--available-now", "--restarts=20"]
+    flags = [*arguments(sent, warehouse, table_format), "--available-now", "--restarts=20"]
     settings = read(LogSettings, "logs", "", flags, {})
     topics.ensure(sent.bootstrap_server, [settings.error_rates_topic], 1)
     assert Runner(settings).run(queries(spark, settings)[:1]) == 0
@@ -84,20 +90,22 @@ def letters_now(sent: Sent) -> int:
 
 
 @pytest.mark.parametrize(
-    "point",
+    ("table_format", "point"),
     [
-        pytest.param("decided", marks=pytest.mark.soak),
-        pytest.param("staged", marks=pytest.mark.soak),
-        pytest.param("between-outputs", marks=pytest.mark.soak),
-        pytest.param("written", marks=pytest.mark.soak),
+        pytest.param("delta", "committed"),
+        pytest.param("delta", "staged", marks=pytest.mark.soak),
+        pytest.param("delta", "between-outputs", marks=pytest.mark.soak),
+        pytest.param("delta", "written", marks=pytest.mark.soak),
+        pytest.param("parquet", "staged", marks=pytest.mark.soak),
+        pytest.param("parquet", "decided", marks=pytest.mark.soak),
     ],
 )
 def test_a_driver_killed_at_a_point_of_a_batch_loses_and_doubles_nothing(
-    pipelines_spark: "SparkSession", sent: Sent, tmp_path: Path, point: str
+    pipelines_spark: "SparkSession", sent: Sent, tmp_path: Path, table_format: str, point: str
 ) -> None:
     before = letters_now(sent)
     driver = subprocess.run(
-        [sys.executable, str(DRIVER), point, "1", *arguments(sent, tmp_path)],
+        [sys.executable, str(DRIVER), point, "1", *arguments(sent, tmp_path, table_format)],
         start_new_session=True,
         env=environment(),
         capture_output=True,
@@ -107,12 +115,14 @@ def test_a_driver_killed_at_a_point_of_a_batch_loses_and_doubles_nothing(
     )
     assert driver.returncode == -signal.SIGKILL, driver.stderr
     assert 0 < len(table(tmp_path, "access_logs")) < len(sent.truth.kept_logs)
-    run_to_the_end(pipelines_spark, sent, tmp_path)
+    run_to_the_end(pipelines_spark, sent, tmp_path, table_format)
     check(sent, tmp_path, before)
     checkpoint = Settings(warehouse=str(tmp_path)).checkpoint_of("logs-lines")
-    assert not list((tmp_path / "access_logs" / "_commits").glob("*.intent"))
     assert len(list((checkpoint / "commits").glob("[0-9]*"))) >= 3
-    assert len(CommitLog(tmp_path / "access_logs").finished()) >= 3
+    if table_format == "delta":
+        assert len(list(delta(tmp_path).versions())) >= 3
+    else:
+        assert not list((tmp_path / "access_logs" / "_commits").glob("*.intent"))
 
 
 @pytest.mark.soak
@@ -131,12 +141,11 @@ def test_a_broker_killed_while_a_pipeline_runs_loses_and_doubles_nothing(
             env=environment(),
         )
         try:
-            log = CommitLog(tmp_path / "access_logs")
-            wait_for(lambda: len(log.finished()) >= 1)
+            wait_for(lambda: len(delta(tmp_path).files()) >= 1)
             broker.kill()
             time.sleep(3)
             broker.start()
-            wait_for(lambda: sum(each.rows for each in log.finished()) >= len(run.truth.kept_logs))
+            wait_for(lambda: len(table(tmp_path, "access_logs")) >= len(run.truth.kept_logs))
             driver.terminate()
             assert driver.wait(60) == 0
         finally:

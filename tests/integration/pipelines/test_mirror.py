@@ -23,7 +23,7 @@ from barnabas.testing import Broker
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from barnabas.pipelines.mirror.pipeline import MirrorSettings
+    from barnabas.pipelines.mirror.mirror_settings import MirrorSettings
 
 pytestmark = pytest.mark.needs("pyspark", "java")
 
@@ -49,7 +49,9 @@ def two_clusters() -> Iterator[Pair]:
         source.create_topic("quiet", 2)
         produce(source, range(COUNT))
         with Cluster(ClientSettings.of(source.bootstrap_servers)) as cluster:
-            commit_offsets(cluster, "billing", {("orders", place): offset for place, offset in GROUP.items()})
+            commit_offsets(
+                cluster, "billing", {("orders", partition): offset for partition, offset in GROUP.items()}
+            )
             commit_offsets(cluster, "spark-kafka-source-1", {("orders", 0): 1})
         yield Pair(source, target)
 
@@ -89,7 +91,7 @@ def produce(broker: Broker, numbers: range, partitions: int = 3) -> None:
 
 
 def settings_for(pair: Pair, directory: Path, **more: object) -> "MirrorSettings":
-    from barnabas.pipelines.mirror.pipeline import MirrorSettings
+    from barnabas.pipelines.mirror.mirror_settings import MirrorSettings
 
     common = {"warehouse": str(directory), "available_now": True, "restarts": 10, "topics": "orders,quiet"}
     return MirrorSettings(
@@ -122,11 +124,13 @@ def mirrored(pipelines_spark: "SparkSession", pair: Pair, tmp_path_factory: pyte
     append = OffsetLog.append
     failed: set[int] = set()
 
-    def failing(self: object, spark: object, stretches: object, application: str, batch: int) -> None:
+    def failing(
+        self: object, spark: object, stretches: object, application: str, batch: int, checkpoint: Path
+    ) -> None:
         if batch not in failed:
             failed.add(batch)
             raise RuntimeError(f"batch {batch} {MEANT_TO_FAIL}")
-        append(self, spark, stretches, application, batch)  # type: ignore[arg-type]
+        append(self, spark, stretches, application, batch, checkpoint)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(OffsetLog, "append", failing)
@@ -153,10 +157,10 @@ def test_a_group_goes_on_with_the_same_record(mirrored: Pair) -> None:
     with Cluster(ClientSettings.of(mirrored.target.bootstrap_servers)) as cluster:
         there = committed_offsets(cluster, "billing")
         assert committed_offsets(cluster, "spark-kafka-source-1") == {}
-    assert {place for _, place in there} == set(GROUP)
-    for place, offset in GROUP.items():
-        original = following(mirrored.source, "orders", place, offset)
-        copy = following(mirrored.target, "orders", place, there["orders", place].offset)
+    assert {partition for _, partition in there} == set(GROUP)
+    for partition, offset in GROUP.items():
+        original = following(mirrored.source, "orders", partition, offset)
+        copy = following(mirrored.target, "orders", partition, there["orders", partition].offset)
         assert (copy and copy[2:]) == (original and original[2:])
 
 

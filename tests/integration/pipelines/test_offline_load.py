@@ -1,11 +1,11 @@
 """Topics to tables: exactly the records, once, in files of a sensible size."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import deltalake
 import pandas as pd
 import pytest
 from confluent_kafka import Producer
@@ -14,6 +14,9 @@ from tests.integration.pipelines.reading import table
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.settings import ClientSettings
+from barnabas.pipelines.common.delta_files import Store
+from barnabas.pipelines.common.delta_table import DeltaLakeTable
+from barnabas.pipelines.common.table import WriteOptions
 from barnabas.testing import Broker
 
 if TYPE_CHECKING:
@@ -66,6 +69,10 @@ def load(spark: "SparkSession", settings: "LoadSettings") -> int:
     return Runner(settings).run(queries(spark, settings))
 
 
+def delta(warehouse: Path, name: str, target_bytes: int = 1 << 20) -> DeltaLakeTable:
+    return DeltaLakeTable(Store(str(warehouse / name), {}), WriteOptions(target_bytes=target_bytes))
+
+
 @pytest.fixture(scope="module")
 def loaded(pipelines_spark: "SparkSession", broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """In batches of at most 80 records, then once more: there is nothing left to do."""
@@ -99,16 +106,34 @@ def test_headers_and_hours_are_kept(loaded: Path) -> None:
 
 def test_a_topic_without_records_makes_no_table(loaded: Path) -> None:
     assert not list((loaded / "empty").glob("**/*.parquet"))
+    assert not (loaded / "empty" / "_delta_log").exists()
 
 
-def test_offsets_are_stored_with_each_batch(loaded: Path) -> None:
-    from barnabas.pipelines.common.table import ParquetTable
+def test_the_table_says_which_offsets_it_has(loaded: Path) -> None:
+    orders = delta(loaded, "orders")
+    assert orders.record().offsets == {"orders": {"0": COUNT // 2, "1": COUNT // 2}}
+    versions = list(orders.versions())
+    assert len(versions) >= 3
+    then = orders.version_with("orders", 0, 30)
+    assert then is not None
+    rows = deltalake.DeltaTable(orders.location, version=then).to_pandas()
+    assert 30 in rows[rows["partition"] == 0]["offset"].to_list()
+    assert len(rows) < COUNT
 
-    commits = ParquetTable(loaded / "orders").committed_batches()
-    assert len(commits) >= 3
-    stored = [json.loads(commit.properties["offsets"]) for commit in commits]
-    assert [offsets["0"][0] for offsets in stored] == sorted(offsets["0"][0] for offsets in stored)
-    assert max(offsets["1"][1] for offsets in stored) == COUNT // 2 - 1
+
+def test_spark_reads_the_table_without_a_jar(pipelines_spark: "SparkSession", loaded: Path) -> None:
+    from barnabas.pipelines.common.delta_files import read_files
+
+    orders = delta(loaded, "orders")
+    rows: Any = orders.read(pipelines_spark).orderBy("partition", "offset").toPandas()
+    assert (len(rows), rows["hour"].tolist().count(1)) == (COUNT, 100)
+    # The way for object stores, which Spark cannot read itself.
+    schema = orders.schema()
+    assert schema is not None
+    names = [file.name for file in orders.files()]
+    by_tasks = read_files(pipelines_spark, orders.store, names, schema).orderBy("partition", "offset")
+    found: Any = by_tasks.drop("headers").toPandas()
+    pd.testing.assert_frame_equal(found, rows.drop(columns="headers"))
 
 
 def test_compaction_leaves_closed_hours_with_one_file_and_every_row(
@@ -116,12 +141,11 @@ def test_compaction_leaves_closed_hours_with_one_file_and_every_row(
 ) -> None:
     import shutil
 
-    from barnabas.pipelines.common.table import ParquetTable
     from barnabas.pipelines.offline_load.compaction import compact
 
     shutil.copytree(loaded / "orders", tmp_path / "orders")
     before = table(tmp_path, "orders")
-    target = ParquetTable(tmp_path / "orders")
+    target = delta(tmp_path, "orders")
     open_hour = [file for file in target.files() if "hour=2" in file.partition]
     done = list(compact(pipelines_spark, target, 1 << 20, datetime(2026, 1, 1, 2, 30, tzinfo=UTC)))
     assert {each.partition[-1] for each in done} == {"0", "1"}
@@ -140,28 +164,74 @@ def test_compaction_leaves_closed_hours_with_one_file_and_every_row(
 def test_a_backfill_adds_what_is_missing_and_the_stream_leaves_it_out(
     pipelines_spark: "SparkSession", broker: Broker, tmp_path: Path
 ) -> None:
-    from barnabas.pipelines.common.table import ParquetTable
+    from barnabas.pipelines.common.warehouse import open_table
     from barnabas.pipelines.offline_load.backfilling import backfill, resolve
+    from barnabas.pipelines.offline_load.loading import backfilled, ids_in, owner_of
 
-    server, orders = broker.bootstrap_servers, ParquetTable(tmp_path / "orders")
+    server, settings = broker.bootstrap_servers, settings_for(broker, tmp_path)
+    orders = open_table(settings, "orders", owner_of("orders"))
     with Cluster(ClientSettings.of(server)) as cluster:
         by_offset = resolve(cluster, "orders", "10", "20")
         by_time = resolve(cluster, "orders", "2026-01-01T01:00:00Z", "2026-01-01T02:00:00", only=1)
+        topic_id = ids_in(cluster, ["orders"])["orders"]
     assert by_offset == [(0, 10, 20), (1, 10, 20)]
     assert by_time == [(1, 50, 100)]
-    first = backfill(pipelines_spark, server, "orders", by_offset, orders, 1 << 20)
-    again = backfill(pipelines_spark, server, "orders", by_offset, orders, 1 << 20)
-    second = backfill(pipelines_spark, server, "orders", by_time, orders, 1 << 20)
+    first = backfill(pipelines_spark, server, "orders", by_offset, orders, topic_id)
+    again = backfill(pipelines_spark, server, "orders", by_offset, orders, topic_id)
+    second = backfill(pipelines_spark, server, "orders", by_time, orders, topic_id)
     assert (first and first.rows, again, second and second.rows) == (20, None, 50)
-    assert load(pipelines_spark, settings_for(broker, tmp_path)) == 0
+    assert backfilled(orders, "orders", topic_id) == [*by_offset, *by_time]
+    assert backfilled(orders, "orders", "of a topic created anew") == []
+    assert load(pipelines_spark, settings) == 0
     rows = table(tmp_path, "orders")
     assert len(rows) == COUNT
     assert not rows.duplicated(["partition", "offset"]).any()
+    assert backfilled(orders, "orders", topic_id) == []
+
+
+def test_a_table_of_another_pipeline_is_refused_and_keeps_its_rows(
+    pipelines_spark: "SparkSession", broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The defaults of `activity` and of `offline-load --topics activity` name one table."""
+    theirs = DeltaLakeTable(Store(str(tmp_path / "orders"), {}), WriteOptions("activity-events"))
+    rows = pipelines_spark.sql("select 1L event, date'2026-01-01' date, 1 hour")
+    assert theirs.write_batch(rows, 0, ("date", "hour"), writer="w") is not None
+    assert load(pipelines_spark, settings_for(broker, tmp_path)) == 1
+    assert "has the rows of activity-events; offline-load of orders must write to" in capsys.readouterr().err
+    assert table(tmp_path, "orders")["event"].tolist() == [1]
+
+
+@pytest.mark.soak
+def test_plain_parquet_is_loaded_compacted_and_backfilled(
+    pipelines_spark: "SparkSession", broker: Broker, tmp_path: Path
+) -> None:
+    from barnabas.pipelines.common.parquet_table import ParquetTable
+    from barnabas.pipelines.common.warehouse import open_table
+    from barnabas.pipelines.offline_load.backfilling import backfill, resolve
+    from barnabas.pipelines.offline_load.compaction import compact
+    from barnabas.pipelines.offline_load.loading import owner_of
+
+    settings = settings_for(broker, tmp_path, format="parquet", max_offsets=80)
+    orders = open_table(settings, "orders", owner_of("orders"))
+    assert isinstance(orders, ParquetTable)
+    with Cluster(ClientSettings.of(broker.bootstrap_servers)) as cluster:
+        ranges = resolve(cluster, "orders", "10", "20")
+    added = backfill(pipelines_spark, broker.bootstrap_servers, "orders", ranges, orders, "")
+    assert added is not None
+    assert added.rows == 20
+    assert load(pipelines_spark, settings) == 0
+    assert load(pipelines_spark, settings) == 0
+    done = list(compact(pipelines_spark, orders, 1 << 20, datetime(2026, 1, 1, 3, 30, tzinfo=UTC)))
+    assert all(each.files_after == 1 for each in done)
+    rows = table(tmp_path, "orders")
+    assert (len(rows), len(orders.files())) == (COUNT, 3)
+    assert not rows.duplicated(["partition", "offset"]).any()
+    assert orders.read(pipelines_spark).count() == COUNT
+    assert orders.record().offsets == {"orders": {"0": COUNT // 2, "1": COUNT // 2}}
 
 
 def test_files_stay_near_the_target(pipelines_spark: "SparkSession", sent: Sent, tmp_path: Path) -> None:
     """A megabyte is more than an hour of these topics has: it is one file, whatever its partitions are."""
-    from barnabas.pipelines.common.table import ParquetTable
     from barnabas.pipelines.offline_load.loading import count, plan
     from barnabas.pipelines.offline_load.pipeline import LoadSettings
     from barnabas.pipelines.offline_load.rows import table_rows
@@ -171,10 +241,10 @@ def test_files_stay_near_the_target(pipelines_spark: "SparkSession", sent: Sent,
         topics_pattern="access-log.", restarts=10,
     )  # fmt: skip
     assert load(pipelines_spark, settings) == 0
-    logs = ParquetTable(tmp_path / "access-logs")
+    logs = delta(tmp_path, "access-logs", 20_000)
     assert len(logs.files()) == len({file.partition for file in logs.files()})
-    counted = count(table_rows(pipelines_spark.read.parquet(str(logs.path))))
-    small = plan(logs, counted, 20_000)
+    counted = count(table_rows(logs.read(pipelines_spark)))
+    small = plan(logs, counted)
     assert small.files_per_hour > 1
     written = sum(file.size for file in logs.files()) / sum(row.rows for row in counted)
     assert small.records_per_file == pytest.approx(20_000 / written, rel=0.2)

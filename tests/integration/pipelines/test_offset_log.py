@@ -9,7 +9,7 @@ from barnabas.pipelines.mirror.offset_map import OffsetRun, Stretch, to_json
 from barnabas.testing import Broker
 
 pytestmark = pytest.mark.needs("pyspark")
-PLACE = ("orders", 0)
+PARTITION = ("orders", 0)
 
 
 def stretch(number: int) -> Stretch:
@@ -30,12 +30,12 @@ def test_a_stretch_that_is_not_committed_yet_is_taken_in_when_it_is(
     with Cluster(ClientSettings.of(servers)) as cluster:
         for number in range(3):
             producer.begin_transaction()
-            producer.produce(kafka_topic, to_json(PLACE, stretch(number)), partition=0)
+            producer.produce(kafka_topic, to_json(PARTITION, stretch(number)), partition=0)
             assert producer.flush(30) == 0
             # Open: it is behind the end of the log, and before its last stable offset nothing is new.
             end_before = 11 * number if number else None
-            assert log.read(cluster).translate(PLACE, 10 * number + 5) == end_before
+            assert log.read(cluster).translate(PARTITION, 10 * number + 5) == end_before
             producer.commit_transaction(30)
             if number != 1:
-                assert log.read(cluster).translate(PLACE, 10 * number + 5) == 11 * number + 5
-    assert log.map.translate(PLACE, 15) == 16
+                assert log.read(cluster).translate(PARTITION, 10 * number + 5) == 11 * number + 5
+    assert log.map.translate(PARTITION, 15) == 16

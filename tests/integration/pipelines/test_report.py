@@ -64,10 +64,11 @@ def save(home: Path, name: str, frame: pd.DataFrame, time: str = "time") -> None
 
 
 def made(spark: "SparkSession", tables: Path, name: str) -> pd.DataFrame:
+    from barnabas.pipelines.common.warehouse import Warehouse
     from barnabas.pipelines.report.aggregates import VIEWS
 
     view = next(view for view in VIEWS if view.name == name)
-    return view.of(spark, str(tables), BUCKET).toPandas()
+    return view.of(spark, Warehouse(str(tables)), BUCKET).toPandas()
 
 
 def test_traffic_and_errors_are_those_of_the_lines(

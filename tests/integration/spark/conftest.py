@@ -92,9 +92,9 @@ def golden_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 @pytest.fixture
 def queries(spark: "SparkSession", kafka_broker: Broker, tmp_path: Path) -> Iterator[Queries]:
     """Queries of the shared broker; those still running are stopped after the test."""
-    asked = Queries(spark, kafka_broker, tmp_path)
-    yield asked
-    asked.stop()
+    queries = Queries(spark, kafka_broker, tmp_path)
+    yield queries
+    queries.stop()
 
 
 @pytest.fixture

@@ -114,10 +114,10 @@ class Queries:
         self._running.clear()
 
     def offsets(self, batch: int) -> dict[str, dict[str, int]]:
-        """The end of a batch in the checkpoint."""
+        """The end of a batch in the checkpoint, of topics alone."""
         lines = (self.checkpoint / "offsets" / str(batch)).read_text().splitlines()
         found: dict[str, dict[str, int]] = json.loads(lines[-1])
-        return found
+        return {topic: partitions for topic, partitions in found.items() if not topic.startswith("@")}
 
     def _options(
         self, topic: str, options: Mapping[str, object] | None, broker: Broker | None

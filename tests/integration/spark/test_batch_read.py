@@ -158,7 +158,7 @@ def test_records_that_are_gone_are_named(
     produce(kafka_broker, kafka_topic, numbered(0, 10))
     delete_records(kafka_broker, kafka_topic, 4, tmp_path)
     from_one = {"startingOffsets": f'{{"{kafka_topic}":{{"0":1}}}}'}
-    with pytest.raises(Exception, match=rf"{kafka_topic}-0: offsets 1\.\.3 are gone \(log starts at 4\)"):
+    with pytest.raises(Exception, match=rf"{kafka_topic}-0: offsets 1\.\.3 are lost \(log starts at 4\)"):
         queries.values(kafka_topic, from_one)
     assert queries.values(kafka_topic, {**from_one, "failOnDataLoss": "false"}) == numbered(4, 10)
     assert queries.values(kafka_topic) == numbered(4, 10)

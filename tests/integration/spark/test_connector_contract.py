@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.integration.spark.queries import FORMAT, Queries, numbered, produce
+from tests.integration.spark.queries import FORMAT, Collected, Queries, numbered, produce
 from tests.integration.spark.records import records_of
 
+from barnabas.spark import progress
 from barnabas.testing import Broker
 
 if TYPE_CHECKING:
@@ -77,6 +78,26 @@ def test_streams_read_the_same_rows(
     assert found[FORMAT] == found[connector]
 
 
+@pytest.mark.kafka_topic(partitions=3)
+def test_progress_has_the_same_metrics(
+    spark: "SparkSession", kafka_broker: Broker, kafka_topic: str, tmp_path: Path, connector: str
+) -> None:
+    for partition, size in enumerate((40, 7, 0)):
+        produce(kafka_broker, kafka_topic, numbered(0, size), partition=partition)
+    found: dict[str, list[object]] = {}
+    for form in (FORMAT, connector):
+        queries = Queries(spark, kafka_broker, tmp_path / form)
+        options = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "20"}
+        query = queries.start(kafka_topic, options, into=Collected(), available_now=True, form=form)
+        query.awaitTermination()
+        reports = [each for report in query.recentProgress if (each := progress(report)) is not None]
+        sources = [each["sources"][0] for each in reports if each["numInputRows"]]
+        names = ("startOffset", "endOffset", "latestOffset", "numInputRows", "metrics", "offsetsBehindLatest")
+        found[form] = [{name: source.get(name) for name in names} for source in sources[1:]]
+    assert found[FORMAT] == found[connector]
+    assert len(found[FORMAT]) >= 2
+
+
 def test_sinks_write_the_same_records(spark: "SparkSession", kafka_broker: Broker, connector: str) -> None:
     """Keys of all lengths, null and empty values, headers, partitions that rows choose for themselves."""
     rows = spark.range(0, 500, 1, 2).selectExpr(
@@ -111,6 +132,35 @@ def test_a_checkpoint_is_handed_from_one_to_the_other_and_back(
     assert queries.available_now(kafka_topic, form=FORMAT).values == numbered(3, 5)
     produce(kafka_broker, kafka_topic, numbered(5, 7))
     assert queries.available_now(kafka_topic, form=connector).values == numbered(5, 7)
+
+
+@pytest.mark.kafka_topic(partitions=2)
+@pytest.mark.parametrize("limit", [None, "2"], ids=["one batch", "several"])
+def test_a_checkpoint_that_was_begun_here_is_handed_over_and_back(
+    queries: Queries, kafka_broker: Broker, kafka_topic: str, connector: str, limit: str | None
+) -> None:
+    options = {} if limit is None else {"maxOffsetsPerTrigger": limit}
+    produce(kafka_broker, kafka_topic, numbered(0, 3))
+    assert queries.available_now(kafka_topic, options).values == numbered(0, 3)
+    produce(kafka_broker, kafka_topic, numbered(3, 5), partition=1)
+    assert queries.available_now(kafka_topic, options, form=connector).values == numbered(3, 5)
+    produce(kafka_broker, kafka_topic, numbered(5, 7))
+    assert queries.available_now(kafka_topic, options).values == numbered(5, 7)
+    produce(kafka_broker, kafka_topic, numbered(7, 9))
+    assert queries.available_now(kafka_topic, options, form=connector).values == numbered(7, 9)
+
+
+@pytest.mark.kafka_topic(partitions=2)
+def test_a_batch_after_the_first_runs_again_in_the_connector(
+    queries: Queries, kafka_broker: Broker, kafka_topic: str, connector: str
+) -> None:
+    produce(kafka_broker, kafka_topic, numbered(0, 3))
+    queries.available_now(kafka_topic)
+    produce(kafka_broker, kafka_topic, numbered(3, 5), partition=1)
+    queries.available_now(kafka_topic)
+    (queries.checkpoint / "commits" / "1").unlink()
+    (queries.checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
+    assert queries.available_now(kafka_topic, form=connector).of_batch(1) == [numbered(3, 5)]
 
 
 @pytest.mark.parametrize(

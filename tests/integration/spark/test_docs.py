@@ -65,4 +65,11 @@ def test_the_examples_print_what_the_page_says(
 
 
 def test_every_section_that_should_has_examples() -> None:
-    assert list(_SECTIONS) == ["Five minutes", "Reading", "Writing", "foreachBatch", "Other front doors"]
+    assert list(_SECTIONS) == [
+        "Five minutes",
+        "Reading",
+        "Progress",
+        "Writing",
+        "foreachBatch",
+        "SQL, Spark Connect and Declarative Pipelines",
+    ]

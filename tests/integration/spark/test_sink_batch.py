@@ -1,6 +1,7 @@
 """`df.write.format("barnabas")`: what arrives, where, and what is refused; as others see it, and we."""
 
 import datetime as dt
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,12 +53,12 @@ def test_keys_go_where_librdkafka_and_java_send_them_in_their_order(
     assert sorted(int(each.value or b"") for each in found) == list(range(3000))
     # An empty key is a key for Java, and for us; librdkafka takes it for none.
     assert {each.key: each.partition for each in found if each.key} == {
-        key: place for key, place in theirs.items() if key
+        key: partition for key, partition in theirs.items() if key
     }
     # Either task wrote one half of the numbers, each in order.
-    for place in range(5):
+    for partition in range(5):
         for task in (range(1500), range(1500, 3000)):
-            mine = [int(each.value or b"") for each in found if each.partition == place]
+            mine = [int(each.value or b"") for each in found if each.partition == partition]
             assert [each for each in mine if each in task] == sorted(each for each in mine if each in task)
 
 
@@ -75,7 +76,7 @@ def test_every_column_arrives_and_can_be_read_back(
         "key binary, value binary, headers array<struct<key:string,value:binary>>, partition int, "
         "timestamp timestamp",
     )
-    save(rows.withColumn("offset", rows.partition), kafka_broker, topic=kafka_topic)
+    save(rows.withColumn("offset", rows.partition), kafka_broker, topic=kafka_topic, writeTimestamp=True)
     third, second, first = records_of(kafka_broker.bootstrap_servers, kafka_topic)
     assert first[2:] == (b"k", b"v", [("h", b"1"), ("h", None)], 1714979289123)
     assert second[2:4] == (None, None)
@@ -93,7 +94,7 @@ def test_the_topic_column_and_milliseconds(spark: "SparkSession", kafka_broker: 
         [("a", "1", 1000), ("b", "2", None), ("a", "3", 3000)], "topic string, value string, timestamp long"
     )
     kafka_broker.create_topic("a")
-    save(rows, kafka_broker)  # topic b comes to be by being written to
+    save(rows, kafka_broker, writeTimestamp=True)  # topic b comes to be by being written to
     servers = kafka_broker.bootstrap_servers
     # Two tasks: in either order.
     assert {(each.value, each.timestamp) for each in records_of(servers, "a")} == {(b"1", 1000), (b"3", 3000)}
@@ -145,11 +146,34 @@ def test_nothing_is_overwritten(spark: "SparkSession", kafka_broker: Broker, kaf
 def test_a_version_of_an_application_is_written_once(
     spark: "SparkSession", kafka_broker: Broker, kafka_topic: str
 ) -> None:
-    for version, letter in ((0, "a"), (1, "b"), (1, "c"), (0, "d"), (2, "e")):
+    from pyspark.errors import PySparkException
+
+    def load(version: int, letter: str, topic: str) -> None:
         rows = spark.range(0, 4, 1, 2).selectExpr(f"concat('{letter}', cast(id as string)) as value")
-        save(rows, kafka_broker, topic=kafka_topic, txnAppId="load", txnVersion=version)
-    expected = [f"{letter}{number}" for letter in "abe" for number in range(4)]
-    assert values_of(kafka_broker.bootstrap_servers, kafka_topic) == expected
+        save(rows, kafka_broker, topic=topic, txnAppId="load", txnVersion=version)
+
+    for version, letter in ((0, "a"), (1, "b"), (1, "c")):
+        load(version, letter, kafka_topic)
+    with pytest.raises(PySparkException, match="already has version 1 of application load, and this is 0"):
+        load(0, "d", kafka_topic)
+    load(2, "e", kafka_topic)
+    load(0, "a", "another")  # an application and a version are written to each target once
+    servers = kafka_broker.bootstrap_servers
+    assert values_of(servers, kafka_topic) == [f"{each}{number}" for each in "abe" for number in range(4)]
+    assert values_of(servers, "another") == [f"a{number}" for number in range(4)]
+
+
+@pytest.mark.kafka_topic(partitions=2)
+def test_a_timestamp_column_is_not_written_unless_it_is_asked_for(
+    spark: "SparkSession", kafka_broker: Broker, kafka_topic: str
+) -> None:
+    rows = spark.sql("select 'a' as value, 'two days ago' as timestamp")
+    save(rows, kafka_broker, topic=kafka_topic)
+    save(spark.sql("select 'b' as value, timestamp_millis(5) as timestamp"), kafka_broker, topic=kafka_topic)
+    found = records_of(kafka_broker.bootstrap_servers, kafka_topic)
+    now = dt.datetime.now(dt.UTC).timestamp()
+    assert sorted(each.value or b"" for each in found) == [b"a", b"b"]
+    assert all(abs(each.timestamp / 1000 - now) < 600 for each in found)
 
 
 @pytest.mark.kafka_topic(partitions=2)
@@ -161,9 +185,11 @@ def test_foreach_batch_runs_again_and_writes_once(
     for number in range(3):
         (source / f"{number}.txt").write_text(f"{number}\n")
     failures = [1]
+    kafka_broker.create_topic("beside", 2)
 
     def write(rows: "DataFrame", batch: int) -> None:
-        save(rows, kafka_broker, topic=kafka_topic, txnAppId="query", txnVersion=batch)
+        for topic in (kafka_topic, "beside"):
+            save(rows, kafka_broker, topic=topic, txnAppId="query", txnVersion=batch)
         if batch in failures:
             failures.remove(batch)
             raise RuntimeError("after the write, before Spark notes the batch")
@@ -180,4 +206,9 @@ def test_foreach_batch_runs_again_and_writes_once(
     with pytest.raises(StreamingQueryException, match="before Spark notes the batch"):
         run()
     run()
-    assert values_of(kafka_broker.bootstrap_servers, kafka_topic) == ["0", "1", "2"]
+    servers = kafka_broker.bootstrap_servers
+    assert [values_of(servers, topic) for topic in (kafka_topic, "beside")] == [["0", "1", "2"]] * 2
+    shutil.rmtree(tmp_path / "checkpoint")
+    with pytest.raises(StreamingQueryException, match="the checkpoint that counts them was deleted"):
+        run()
+    assert values_of(servers, kafka_topic) == ["0", "1", "2"]

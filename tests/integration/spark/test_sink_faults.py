@@ -18,6 +18,7 @@ from tests.integration.spark.records import records_of, values_of
 from barnabas.client.admin.group_offsets import committed_offsets
 from barnabas.client.cluster import Cluster
 from barnabas.client.settings import ClientSettings
+from barnabas.spark.sink_identity import SinkIdentity
 from barnabas.testing import Broker
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class Copy:
         """The next batch of each task."""
         with Cluster(ClientSettings.of(self.broker.bootstrap_servers)) as cluster:
             query = json.loads((self.directory / "checkpoint" / "metadata").read_text())["id"]
-            found = [committed_offsets(cluster, f"spark-sink-{query}-{task}") for task in range(2)]
+            sink = SinkIdentity("spark-sink", query, "copy")
+            found = [committed_offsets(cluster, sink.transactional_id(task)) for task in range(2)]
         return [max((each.offset for each in task.values()), default=0) for task in found]
 
 

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -17,6 +18,7 @@ from tests.patience import PATIENCE, PROGRAM_PATIENCE
 from barnabas.client.admin.group_offsets import committed_offsets
 from barnabas.client.cluster import Cluster
 from barnabas.client.settings import ClientSettings
+from barnabas.spark import progress
 from barnabas.testing import Broker
 
 pytestmark = pytest.mark.needs("pyspark", "java")
@@ -147,16 +149,48 @@ def test_loss_fails_a_stream_with_the_range_or_is_passed_over(
     queries.available_now(kafka_topic)
     produce(kafka_broker, kafka_topic, numbered(2, 10))
     delete_records(kafka_broker, kafka_topic, 5, tmp_path)
-    with pytest.raises(Exception, match=rf"{kafka_topic}-0: offsets 2\.\.4 are gone \(log starts at 5\)"):
+    with pytest.raises(Exception, match=rf"{kafka_topic}-0: offsets 2\.\.4 are lost \(log starts at 5\)"):
         queries.available_now(kafka_topic)
     assert queries.available_now(kafka_topic, {"failOnDataLoss": "false"}).values == numbered(5, 10)
     kafka_broker.delete_topic(kafka_topic)
     quick = {"fetchOffset.retryIntervalMs": "1"}
     with pytest.raises(
-        Exception, match=rf"{kafka_topic}-0: offsets from 10 on are gone \(the partition was del"
+        Exception, match=rf"{kafka_topic}-0: offsets from 10 on are lost \(the partition was del"
     ):
         queries.available_now(kafka_topic, quick)
     assert not (queries.checkpoint / "offsets" / "2").exists(), "Spark would insist on the end it wrote down"
+
+
+def test_a_topic_created_anew_fails_a_stream_or_is_read_from_its_beginning(
+    queries: Queries, kafka_broker: Broker, kafka_topic: str
+) -> None:
+    produce(kafka_broker, kafka_topic, numbered(0, 5))
+    assert queries.available_now(kafka_topic).values == numbered(0, 5)
+    _create_anew(kafka_broker, kafka_topic)
+    produce(kafka_broker, kafka_topic, numbered(100, 120))  # more than before: offset 5 exists
+    with pytest.raises(
+        Exception, match=rf"{kafka_topic}: the topic was deleted and created anew \(its id was"
+    ):
+        queries.available_now(kafka_topic)
+    assert not (queries.checkpoint / "offsets" / "1").exists(), "Spark would insist on the end it wrote down"
+    lenient = {"failOnDataLoss": "false"}
+    assert queries.available_now(kafka_topic, lenient).values == numbered(100, 120)
+    assert queries.available_now(kafka_topic).values == []
+
+
+def test_a_batch_that_runs_again_reads_no_other_topic_of_the_same_name(
+    queries: Queries, kafka_broker: Broker, kafka_topic: str
+) -> None:
+    produce(kafka_broker, kafka_topic, numbered(0, 5))
+    assert queries.available_now(kafka_topic).values == numbered(0, 5)
+    _forget_commit(queries)
+    _create_anew(kafka_broker, kafka_topic)
+    produce(kafka_broker, kafka_topic, numbered(100, 120))
+    with pytest.raises(Exception, match=rf"{kafka_topic}: the topic was deleted and created anew"):
+        queries.available_now(kafka_topic)
+    again = queries.available_now(kafka_topic, {"failOnDataLoss": "false"})
+    assert again.of_batch(0) == [[]]
+    assert again.of_batch(1) == [numbered(100, 120)]
 
 
 def test_a_broker_that_is_killed_and_comes_back_is_survived(
@@ -176,6 +210,38 @@ def test_a_broker_that_is_killed_and_comes_back_is_survived(
         query.stop()
 
 
+def test_progress_that_is_tracked_asynchronously_skips_nothing(
+    queries: Queries, kafka_broker: Broker, kafka_topic: str
+) -> None:
+    """Spark writes some of the batches down only: a restart goes on from one that was, and reads again."""
+
+    def run() -> list[dict[str, Any]]:
+        stream = queries.spark.readStream.format("barnabas").options(
+            **{"kafka.bootstrap.servers": kafka_broker.bootstrap_servers, "subscribe": kafka_topic},
+            startingOffsets="earliest",
+            maxOffsetsPerTrigger="3",
+        )
+        writer = stream.load().writeStream.format("noop")
+        writer = writer.option("checkpointLocation", str(queries.checkpoint))
+        writer = writer.options(
+            asyncProgressTrackingEnabled="true", asyncProgressTrackingCheckpointIntervalMs="3600000"
+        )
+        query = writer.start()
+        query.processAllAvailable()
+        reports = [each for report in query.recentProgress if (each := progress(report)) is not None]
+        query.stop()
+        return [each["sources"][0] for each in reports if each["numInputRows"]]
+
+    produce(kafka_broker, kafka_topic, numbered(0, 10))
+    first = run()
+    assert [each["numInputRows"] for each in first] == [3, 3, 3, 1]
+    produce(kafka_broker, kafka_topic, numbered(10, 12))
+    again = run()
+    assert again[0]["startOffset"] in [each["endOffset"] for each in first]
+    assert again[-1]["endOffset"] == {kafka_topic: {"0": 12}}
+    assert sum(each["numInputRows"] for each in again) >= 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -193,6 +259,16 @@ def test_bad_options_are_refused(
     assert "UnboundLocalError" not in str(refused.value)
 
 
+def _create_anew(broker: Broker, topic: str) -> None:
+    broker.delete_topic(topic)
+    eventually(lambda: topic not in _admin(broker).list_topics(timeout=PATIENCE).topics)
+    broker.create_topic(topic)
+
+
+def _admin(broker: Broker) -> AdminClient:
+    return AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+
+
 def _forget_commit(queries: Queries) -> None:
     """As if the first batch had died just before its end."""
     (queries.checkpoint / "commits" / "0").unlink()
@@ -206,7 +282,7 @@ def _query_id(queries: Queries) -> str:
 
 def _committed(broker: Broker, group: str) -> dict[tuple[str, int], int]:
     with Cluster(ClientSettings.of(broker.bootstrap_servers)) as cluster:
-        return {place: each.offset for place, each in committed_offsets(cluster, group).items()}
+        return {partition: each.offset for partition, each in committed_offsets(cluster, group).items()}
 
 
 def _described(broker: Broker, topic: str) -> set[tuple[str, int, int, int]]:

@@ -16,7 +16,9 @@ _APACHE_SETTINGS = """offsets.topic.num.partitions=1
 transaction.state.log.num.partitions=1
 min.insync.replicas=1
 group.initial.rebalance.delay.ms=0
+log.retention.hours=-1
 """
+"""No retention by time, as in `barnabas.testing`: the rows of these tests have old timestamps."""
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.records.batch import parse_header
 from barnabas.records.record import decode_records
 from barnabas.spark.arrow.record_batches import RowColumns
-from barnabas.spark.wire.partition_fetch import Chunk, FetchSettings, PartitionFetcher
+from barnabas.spark.wire.partition_fetch import FetchedChunk, FetchSettings, PartitionFetcher
 
 
 def rows(first: int, count: int, size: int = 20) -> RowColumns:
@@ -17,7 +17,7 @@ def rows(first: int, count: int, size: int = 20) -> RowColumns:
     return RowColumns(None, pa.array(values, pa.binary()), None, 1_700_000_000_000)
 
 
-def numbers(chunks: Iterable[Chunk]) -> list[int]:
+def numbers(chunks: Iterable[FetchedChunk]) -> list[int]:
     """Of the rows, in the order of their offsets; those of control batches are none, aborted ones are."""
     found = []
     for chunk in chunks:

@@ -66,12 +66,12 @@ def test_transactions_follow_each_other(cluster: Cluster, name: str, is_version_
     with _producer(cluster, name) as producer:
         for first in range(0, 300, 100):
             producer.send(name, 0, rows(first, 100))
-            producer.end(commit=True)
+            producer.commit()
         producer.send(name, 0, rows(900, 100))
         producer.flush()
-        producer.end(commit=False)
+        producer.abort()
         producer.send(name, 0, rows(300, 100))
-        producer.end(commit=True)
+        producer.commit()
     _wait_for_end(cluster, name, 505)
     assert read(cluster, name, 505) == [*range(300), *range(900, 1000), *range(300, 400)]
     settings = FetchSettings(isolation=READ_COMMITTED, poll_timeout=PATIENCE)
@@ -95,7 +95,7 @@ def test_zombie_ends_nothing(cluster: Cluster, name: str, is_version_2: bool) ->
             zombie.flush()
         assert refused.value.code in FENCED
         successor.send(name, 0, rows(20, 10))
-        successor.end(commit=True)
+        successor.commit()
     end = _stable_end(cluster, name)
     settings = FetchSettings(isolation=READ_COMMITTED, poll_timeout=PATIENCE)
     (aborted,) = {e for c in PartitionFetcher(cluster, name, 0, settings).chunks(0, end) for e in c.aborted}

@@ -1,6 +1,6 @@
-"""Apache Kafka's own command-line tools, in one JVM for all tests (java/ToolDriver.java says how they talk).
+"""Apache Kafka's own command-line tools, in one JVM for all tests (protocol: java/ToolDriver.java).
 
-Some tools call System.exit, which nobody can catch, and would end that JVM: the verifiable clients always get
+Some tools call System.exit, which cannot be caught, and would end that JVM: the verifiable clients always get
 a JVM of their own; kafka-cluster does so only over arguments it does not understand, and is run again.
 """
 
@@ -176,12 +176,12 @@ class ApacheTools:
     def next_answer(self, number: str, timeout: float) -> _Answer:
         answer = self._answers[number].get(timeout=timeout)
         if answer is None:
-            self._answers[number].put(None)  # for whoever asks next
+            self._answers[number].put(None)  # for the next call
             raise MachineEnded
         return answer
 
     def last_answer(self, number: str, timeout: float) -> _Answer:
-        """The one that says that the tool has ended; raises queue.Empty when none comes in time."""
+        """The answer that ends the tool. Raises queue.Empty if none arrives in time."""
         deadline = time.monotonic() + timeout
         while True:
             answer = self.next_answer(number, max(0.0, deadline - time.monotonic()))
@@ -205,7 +205,7 @@ class ApacheTools:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             answer: _Answer = json.loads(line)
-            with suppress(KeyError):  # nobody waits for it any more
+            with suppress(KeyError):  # the caller no longer waits for it
                 self._answers[answer["id"]].put(answer)
         for waiting in list(self._answers.values()):
             waiting.put(None)

@@ -1,7 +1,7 @@
 """Both brokers and Apache Kafka's tools, once for all tests of the command-line tools.
 
 The brokers are started alike (node 1, the same settings), so that little has to be hidden before outputs are
-compared. Tests that use Apache Kafka need no marker: the fixture says what they need.
+compared. Tests that use Apache Kafka need no marker: the fixture declares what they need.
 """
 
 import re
@@ -25,7 +25,9 @@ SETTINGS: Mapping[str, object] = {
     "group.consumer.min.heartbeat.interval.ms": 100,
     "group.consumer.heartbeat.interval.ms": 100,
     "group.consumer.assignment.interval.ms": 0,
+    "log.retention.hours": -1,
 }
+"""No retention by time, as in `barnabas.testing`: some records have old timestamps."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

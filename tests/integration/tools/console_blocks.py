@@ -1,4 +1,4 @@
-"""Shell sessions in the documentation: commands, and what the page says they print.
+"""Shell sessions in the documentation: commands and their expected output.
 
 In a block of the language `console` a line that begins with `$ ` is a command; what follows is its output.
 `...` stands for a part of a line that varies; a line that is only `...` stands for any number of lines.

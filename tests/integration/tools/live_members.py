@@ -26,9 +26,9 @@ def produce(bootstrap: str, topic: str, partitions: int, records_each: int) -> N
 def commit(bootstrap: str, group: str, offsets: dict[tuple[str, int], int]) -> None:
     """As a consumer without a subscription does; the group is made if there is none."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    places = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
+    positions = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
     try:
-        consumer.commit(offsets=places, asynchronous=False)
+        consumer.commit(offsets=positions, asynchronous=False)
     finally:
         consumer.close()
 

@@ -1,7 +1,7 @@
 """Runs a scenario the four ways (our tools and Apache Kafka's, on both brokers) and compares what they print.
 
-Apache Kafka's tool on Apache Kafka's broker says what is right; where it does not take part, the next way in
-the order of `Way` does. All ways are run to the end before anything is compared, so that a failure names
+The output of Apache Kafka's tool on Apache Kafka's broker is the reference, or else that of the next way
+in the order of `Way`. All ways are run to the end before anything is compared, so that a failure names
 every way and step that differs. Two ways run at a time, never two with one broker or one kind of tools: ours
 run in the main thread (they have the process's standard streams), theirs, which mostly wait, beside them.
 """
@@ -31,7 +31,7 @@ _PAIRS: Final = (
     (Way.THEIRS_AT_BARNABAS, Way.OURS_AT_APACHE),
 )
 """What runs at the same time."""
-# One way that cannot be run (a program that is not there, one that hangs) says nothing of the others.
+# A way that cannot run (a missing program, one that hangs) does not affect the others.
 _CANNOT_RUN: Final = (
     programs.UnknownProgram,
     programs.ProgramTimeout,
@@ -56,7 +56,7 @@ class _Background(Protocol):
 
 
 class Tools(Protocol):
-    """Somebody's command-line tools."""
+    """A set of command-line tools."""
 
     def run(self, step: Step, arguments: Sequence[str], stdin: str) -> Ran: ...
     def start(self, step: Step, arguments: Sequence[str]) -> AbstractContextManager[_Background]: ...

@@ -216,7 +216,7 @@ def call(
     *,
     in_one: bool = False,
 ) -> Ran:
-    """`main(arguments)` with captured streams; an exception is told as the interpreter would tell it.
+    """`main(arguments)` with captured streams; an exception is printed as the interpreter prints it.
 
     With `in_one` both streams are one, `stdout`, as on a terminal.
     """

@@ -40,7 +40,7 @@ class Way(Enum):
 
 
 Rule = tuple[str, str]
-"""A regular expression, and what stands in its place before texts are compared."""
+"""A regular expression and its replacement, applied before texts are compared."""
 PRODUCER_IDS: Final[Rule] = (r"(?i)(producer ?id:? ?)\d+", r"\1{n}")
 CHECKSUMS: Final[Rule] = (r"\bcrc: \d+", "crc: {n}")
 ELR_DEFAULT: Final[Rule] = (r"DYNAMIC_DEFAULT_BROKER_CONFIG:min\.insync\.replicas=1, ", "")

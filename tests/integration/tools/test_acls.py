@@ -58,9 +58,9 @@ def test_removal_is_confirmed(guarded_broker: BrokerProcess) -> None:
         "`ResourcePattern(resourceType=TOPIC, name=confirmed, patternType=LITERAL)`? (y/n)\n"
     )
     assert refused == Ran(question, "", 0)
-    nobody = _kafka_acls(guarded_broker, "--remove", *topic)
-    assert nobody.code == 1
-    assert nobody.stdout.startswith(question + "Error while executing ACL command: ")
+    unanswered = _kafka_acls(guarded_broker, "--remove", *topic)
+    assert unanswered.code == 1
+    assert unanswered.stdout.startswith(question + "Error while executing ACL command: ")
     assert "User:a" in listed("User:a").stdout
     one = ("--allow-principal", "User:a", "--operation", "All")
     confirmed = _kafka_acls(guarded_broker, "--remove", *topic, *one, stdin="Y\n")
@@ -88,7 +88,7 @@ def test_operation_that_means_nothing_is_refused(guarded_broker: BrokerProcess) 
     )
 
 
-def test_front_door_adds_lists_and_removes(guarded_broker: BrokerProcess) -> None:
+def test_barnabas_adds_lists_and_removes(guarded_broker: BrokerProcess) -> None:
     added = _barnabas_acl(
         guarded_broker, "add", "carol", "--consumer", "--topic", "front", "--group", "front-g"
     )
@@ -114,11 +114,11 @@ def test_front_door_adds_lists_and_removes(guarded_broker: BrokerProcess) -> Non
     assert (missing.code, missing.stderr) == (1, "barnabas: User:nobody has no such rules\n")
 
 
-def test_front_door_denies_by_prefix(guarded_broker: BrokerProcess) -> None:
+def test_barnabas_denies_by_prefix(guarded_broker: BrokerProcess) -> None:
     words = ("mallory", "write", "--topic", "secret-", "--prefixed", "--deny", "--host", "10.0.0.1")
     assert _barnabas_acl(guarded_broker, "add", *words).code == 0
-    asked = ("list", "--topic", "secret-plans", "--json")
-    listed = until(lambda: _barnabas_acl(guarded_broker, *asked), lambda ran: "mallory" in ran.stdout)
+    requested = ("list", "--topic", "secret-plans", "--json")
+    listed = until(lambda: _barnabas_acl(guarded_broker, *requested), lambda ran: "mallory" in ran.stdout)
     (rule,) = json.loads(listed.stdout)
     assert (rule["permission"], rule["pattern"], rule["host"]) == ("deny", "prefixed", "10.0.0.1")
 
@@ -127,19 +127,19 @@ def test_front_door_denies_by_prefix(guarded_broker: BrokerProcess) -> None:
     ("words", "problem"),
     [
         (["bob", "read"], "Name a resource: "),
-        (["bob", "--topic", "t"], "Say what: "),
+        (["bob", "--topic", "t"], "Name an operation"),
         (["bob", "read", "--cluster"], "ResourceType CLUSTER only supports operations "),
         (["bob", "fly", "--topic", "t"], "Invalid value for '[OPERATION]...': 'fly'"),
     ],
 )
-def test_front_door_says_what_is_missing(barnabas_broker: Broker, words: list[str], problem: str) -> None:
+def test_barnabas_says_what_is_missing(barnabas_broker: Broker, words: list[str], problem: str) -> None:
     ran = _barnabas_acl(barnabas_broker, "add", *words)
     assert ran.code == 2
     assert ran.stderr.startswith(f"barnabas: {problem}")
     assert len(ran.stderr.splitlines()) == 1
 
 
-def test_a_broker_without_acls_is_told_in_one_line(barnabas_broker: Broker) -> None:
+def test_a_broker_without_acls_is_reported_in_one_line(barnabas_broker: Broker) -> None:
     ran = _kafka_acls(barnabas_broker, "--list")
     assert ran == Ran(
         "Error while executing ACL command: org.apache.kafka.common.errors.SecurityDisabledException: "
@@ -153,7 +153,7 @@ def test_a_broker_without_acls_is_told_in_one_line(barnabas_broker: Broker) -> N
     assert ran == Ran("", "barnabas: No Authorizer is configured.\n", 1)
 
 
-def test_a_broker_that_is_not_there_is_told_in_one_line() -> None:
+def test_unreachable_broker_is_reported_in_one_line() -> None:
     ran = run_inside("kafka-acls", "--bootstrap-server", "127.0.0.1:1", "--list")
     assert ran.code == 1
     assert ran.stdout.startswith("Error while executing ACL command: No broker answers (127.0.0.1:1: ")

@@ -49,7 +49,7 @@ def test_info_is_a_line_and_a_table(barnabas_broker: Broker) -> None:
         ),
     ],
 )
-def test_wrong_words_are_told_as_kafkas_parser_tells_them(words: list[str], message: str) -> None:
+def test_wrong_arguments_have_the_errors_of_kafkas_parser(words: list[str], message: str) -> None:
     ran = run_inside("kafka-cluster", *words)
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr.splitlines() == [f"kafka-cluster: error: {message}", "Try 'kafka-cluster --help'."]

@@ -66,15 +66,15 @@ def test_nothing_changes_when_one_setting_is_wrong(barnabas_broker: Broker, topi
         ),
     ],
 )
-def test_what_the_broker_does_not_serve_is_told(barnabas_broker: Broker, words: list[str], api: str) -> None:
+def test_unsupported_api_is_reported(barnabas_broker: Broker, words: list[str], api: str) -> None:
     assert _kafka_configs(barnabas_broker, *words) == Ran("", f"The broker does not support {api}\n", 1)
 
 
 def test_a_group_may_have_settings_before_it_has_members(barnabas_broker: Broker) -> None:
     group = f"group-{uuid.uuid4().hex[:8]}"
-    nobody = _kafka_configs(barnabas_broker, "--describe", "--group", group)
+    missing = _kafka_configs(barnabas_broker, "--describe", "--group", group)
     message = f"The group '{group}' doesn't exist and doesn't have dynamic config.\n"
-    assert nobody == Ran(message, "", 0)
+    assert missing == Ran(message, "", 0)
     setting = "consumer.session.timeout.ms=50000"
     assert _kafka_configs(barnabas_broker, "--alter", "--group", group, "--add-config", setting).code == 0
     described = _kafka_configs(barnabas_broker, "--describe", "--group", group)
@@ -95,7 +95,7 @@ def test_a_broker_that_is_no_member_is_named(barnabas_broker: Broker) -> None:
     assert ran.stderr.endswith("': The cluster has no broker 7 (it has 1)\n")
 
 
-def test_nobody_there_is_told_in_one_line() -> None:
+def test_unreachable_broker_is_reported_in_one_line() -> None:
     ran = run_inside("kafka-configs", "--bootstrap-server", "127.0.0.1:1", "--describe", "--topic", "t")
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr.count("\n") == 1
@@ -113,7 +113,7 @@ def test_options_of_other_generations_are_answered(barnabas_broker: Broker, topi
     assert forced.code == 0
 
 
-def test_a_missing_file_is_told_in_one_line(barnabas_broker: Broker) -> None:
+def test_a_missing_file_is_reported_in_one_line(barnabas_broker: Broker) -> None:
     for option in (["--command-config", "/no/such"], ["--add-config-file", "/no/such"]):
         ran = _kafka_configs(barnabas_broker, "--alter", "--topic", "t", "--delete-config", "a", *option)
         assert ran.code == 1
@@ -123,7 +123,7 @@ def test_a_missing_file_is_told_in_one_line(barnabas_broker: Broker) -> None:
 # --- barnabas config --------------------------------------------------------------------------------
 
 
-def test_front_door_sets_lists_gets_and_unsets(barnabas_broker: Broker, topic: str) -> None:
+def test_barnabas_sets_lists_gets_and_unsets(barnabas_broker: Broker, topic: str) -> None:
     nothing = _config(barnabas_broker, "list", "topic", topic)
     assert nothing == Ran("", f"Nothing is set for topic {topic}.\n", 0)
     pairs = ("retention.ms=3600000", "cleanup.policy=compact,delete")
@@ -143,7 +143,7 @@ def test_front_door_sets_lists_gets_and_unsets(barnabas_broker: Broker, topic: s
     ]
 
 
-def test_front_door_shows_where_a_value_comes_from(barnabas_broker: Broker, topic: str) -> None:
+def test_barnabas_shows_where_a_value_comes_from(barnabas_broker: Broker, topic: str) -> None:
     everything = json.loads(_config(barnabas_broker, "list", "topic", topic, "--all", "--json").stdout)
     sources = {each["name"]: each["source"] for each in everything}
     assert sources["segment.bytes"] == "default"
@@ -153,13 +153,13 @@ def test_front_door_shows_where_a_value_comes_from(barnabas_broker: Broker, topi
     assert both[1:] == ["segment.bytes    1073741824  default", "retention.bytes  -1          default"]
 
 
-def test_front_door_lists_all_topics_with_settings(barnabas_broker: Broker, topic: str) -> None:
+def test_barnabas_lists_all_topics_with_settings(barnabas_broker: Broker, topic: str) -> None:
     _config(barnabas_broker, "set", "topic", topic, "retention.ms=5")
     rows = [line.split() for line in _config(barnabas_broker, "list", "topic").lines]
     assert [topic, "retention.ms", "5", "topic"] in rows
 
 
-def test_front_door_knows_a_broker_and_all_brokers(barnabas_broker: Broker) -> None:
+def test_barnabas_knows_a_broker_and_all_brokers(barnabas_broker: Broker) -> None:
     assert _config(barnabas_broker, "set", "broker", "1", "log.cleaner.threads=2").code == 0
     assert _config(barnabas_broker, "set", "broker", "default", "log.retention.ms=100000").code == 0
     listed = json.loads(_config(barnabas_broker, "list", "broker", "1", "--json").stdout)
@@ -175,11 +175,11 @@ def test_front_door_knows_a_broker_and_all_brokers(barnabas_broker: Broker) -> N
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [
-        (["list", "topic", "no-such-topic"], 1, "There is no topic no-such-topic"),
+        (["list", "topic", "no-such-topic"], 1, "Topic no-such-topic does not exist"),
         (["set", "topic", "no-such-topic", "retention.ms=1"], 1, "no-such-topic"),
         (["get", "broker", "1", "no.such"], 1, "broker 1 has no no.such"),
         (["set", "broker", "1", "no-equals-sign"], 2, "'no-equals-sign' is not KEY=VALUE"),
-        (["list", "broker", "one"], 1, "'one' is no id of a broker"),
+        (["list", "broker", "one"], 1, "'one' is not a broker id"),
         (["list", "planet", "earth"], 2, "'planet' is not one of"),
         (["list", "topic", "t", "--client", "c"], 2, "--client is for users"),
         (
@@ -192,12 +192,16 @@ def test_front_door_knows_a_broker_and_all_brokers(barnabas_broker: Broker) -> N
             1,
             "producer_byte_rate=much: expected a number",
         ),
-        (["set", "client", "app", "SCRAM-SHA-256=password=x"], 1, "client app can have no credentials"),
-        (["set", "user", "default", "SCRAM-SHA-256=password=x"], 1, "user default can have no credentials"),
-        (["set", "user", "a", "SCRAM-SHA-256=password=x", "producer_byte_rate=1"], 1, "one after the other"),
+        (["set", "client", "app", "SCRAM-SHA-256=password=x"], 1, "client app cannot have credentials"),
+        (["set", "user", "default", "SCRAM-SHA-256=password=x"], 1, "user default cannot have credentials"),
+        (
+            ["set", "user", "a", "SCRAM-SHA-256=password=x", "producer_byte_rate=1"],
+            1,
+            "use one command for each",
+        ),
     ],
 )
-def test_front_door_says_what_is_wrong_in_one_line(
+def test_barnabas_says_what_is_wrong_in_one_line(
     barnabas_broker: Broker, words: list[str], code: int, problem: str
 ) -> None:
     ran = _config(barnabas_broker, *words)
@@ -235,7 +239,7 @@ def test_names_and_keys_are_completed(barnabas_broker: Broker, topic: str) -> No
 # --- both, on Apache Kafka, which serves more -------------------------------------------------------
 
 
-def test_front_door_keeps_quotas_and_credentials(apache_broker: BrokerProcess) -> None:
+def test_barnabas_keeps_quotas_and_credentials(apache_broker: BrokerProcess) -> None:
     def listed(*words: str, holds: str) -> Ran:
         return until(
             lambda: _config(apache_broker, "list", "user", "dave", *words),

@@ -117,7 +117,7 @@ def test_topics_by_a_regular_expression(barnabas_broker: Broker, letters: str, f
     assert ran.stdout == "a\nb\nc\n"
 
 
-def test_what_is_no_regular_expression_is_told(barnabas_broker: Broker) -> None:
+def test_invalid_regular_expression_is_reported(barnabas_broker: Broker) -> None:
     ran = _consume(barnabas_broker, "--include", "[", "--timeout-ms", "100")
     assert (ran.stdout, ran.stderr, ran.code) == ("", "[ is an invalid regex.\n", 1)
 
@@ -166,10 +166,10 @@ def test_whoever_closes_the_pipe_has_enough(barnabas_broker: Broker, letters: st
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    told = process.stderr.read().decode()
+    printed = process.stderr.read().decode()
     process.stderr.close()
     assert process.wait(PATIENCE) == 0
-    assert told.splitlines()[0] == "Unable to write to standard out, closing consumer."
+    assert printed.splitlines()[0] == "Unable to write to standard out, closing consumer."
 
 
 def test_a_topic_that_comes_later_is_read(barnabas_broker: Broker, group: str) -> None:
@@ -195,7 +195,7 @@ def test_a_topic_that_comes_later_is_read(barnabas_broker: Broker, group: str) -
         ),
     ],
 )
-def test_what_can_never_be_read_is_told(
+def test_unreadable_topic_is_reported(
     barnabas_broker: Broker, letters: str, where: list[str], message: str
 ) -> None:
     ran = _consume(barnabas_broker, *(word.replace("LETTERS", letters) for word in where))
@@ -203,7 +203,7 @@ def test_what_can_never_be_read_is_told(
     assert ran.code == 1
 
 
-def test_a_broker_that_is_not_there_is_told_in_seconds() -> None:
+def test_unreachable_broker_is_reported_in_seconds() -> None:
     servers = ("--bootstrap-server", "127.0.0.1:1")
     ran = run_inside("kafka-console-consumer", *servers, "--topic", "t")
     assert ran.stderr == "No broker answers (127.0.0.1:1: connection refused). Is it running?\n"
@@ -264,7 +264,7 @@ _HERE = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t"]
         ),
     ],
 )
-def test_a_wrong_command_line_is_told_in_kafkas_words(arguments: list[str], message: str) -> None:
+def test_a_wrong_command_line_is_reported_with_kafkas_text(arguments: list[str], message: str) -> None:
     ran = run_inside("kafka-console-consumer", *arguments)
     assert ran.code == 1
     assert ran.stderr.splitlines()[0] == message

@@ -1,4 +1,4 @@
-"""kafka-console-producer with our broker: what goes in arrives, what is wrong is told."""
+"""kafka-console-producer with our broker: records arrive, and errors are reported."""
 
 import os
 import signal
@@ -158,7 +158,7 @@ def test_ctrl_c_sends_what_was_read(barnabas_broker: Broker, topic: str) -> None
         deadline = time.monotonic() + PATIENCE
         while topic not in barnabas_broker.topics() and time.monotonic() < deadline:
             time.sleep(0.02)
-        # From here on nothing shows that the lines are in the producer's hands, who keeps them for a minute.
+        # No output shows that the producer has the lines. It keeps them for a minute.
         time.sleep(0.5)
         ran = running.interrupt()
     assert ran.code == 128 + signal.SIGINT
@@ -166,7 +166,7 @@ def test_ctrl_c_sends_what_was_read(barnabas_broker: Broker, topic: str) -> None
     assert _values(barnabas_broker, topic, 2) == [b"first", b"second"]
 
 
-def test_a_record_that_is_too_large_is_told_and_the_others_are_sent(
+def test_a_record_that_is_too_large_is_reported_and_the_others_are_sent(
     barnabas_broker: Broker, topic: str
 ) -> None:
     ran = _produce(barnabas_broker, topic, "x" * 1_100_000 + "\nsmall\n")
@@ -183,7 +183,7 @@ def test_a_record_that_is_too_large_is_told_and_the_others_are_sent(
     assert _values(barnabas_broker, topic, 1) == [b"small"]
 
 
-def test_what_the_broker_refuses_is_told(barnabas_broker: Broker, topic: str) -> None:
+def test_rejected_record_is_reported(barnabas_broker: Broker, topic: str) -> None:
     barnabas_broker.create_topic(topic, config={"max.message.bytes": "200"})
     ran = _produce(barnabas_broker, topic, "x" * 1000 + "\n")
     assert ran.code == 0
@@ -195,7 +195,7 @@ def test_what_the_broker_refuses_is_told(barnabas_broker: Broker, topic: str) ->
     )
 
 
-def test_a_bad_name_of_a_topic_is_told(barnabas_broker: Broker) -> None:
+def test_a_bad_name_of_a_topic_is_reported(barnabas_broker: Broker) -> None:
     ran = _produce(barnabas_broker, "no such topic", "x\n")
     assert ran.stderr == (
         "org.apache.kafka.common.errors.InvalidTopicException: Invalid topics: [no such topic]\n"
@@ -203,7 +203,7 @@ def test_a_bad_name_of_a_topic_is_told(barnabas_broker: Broker) -> None:
     assert ran.code == 1
 
 
-def test_a_topic_that_nobody_creates_is_told() -> None:
+def test_missing_topic_is_reported() -> None:
     with Broker(config={"auto.create.topics.enable": "false"}) as broker:
         ran = _produce(broker, "nowhere", "x\n", "--max-block-ms", "200")
     assert ran.stderr == (
@@ -213,7 +213,7 @@ def test_a_topic_that_nobody_creates_is_told() -> None:
     assert ran.code == 1
 
 
-def test_a_broker_that_is_not_there_is_told_in_seconds() -> None:
+def test_unreachable_broker_is_reported_in_seconds() -> None:
     servers = ("--bootstrap-server", "127.0.0.1:1")
     ran = run_inside("kafka-console-producer", *servers, "--topic", "t", stdin="x\n")
     assert ran.stderr == "No broker answers (127.0.0.1:1: connection refused). Is it running?\n"
@@ -244,13 +244,13 @@ def test_a_broker_that_is_not_there_is_told_in_seconds() -> None:
         ),
     ],
 )
-def test_a_wrong_command_line_is_told_in_kafkas_words(arguments: list[str], message: str) -> None:
+def test_a_wrong_command_line_is_reported_with_kafkas_text(arguments: list[str], message: str) -> None:
     ran = run_inside("kafka-console-producer", *arguments)
     assert ran.code == 1
     assert ran.stderr.startswith(message)
 
 
-def test_bad_properties_of_the_producer_are_told(barnabas_broker: Broker) -> None:
+def test_bad_properties_of_the_producer_are_reported(barnabas_broker: Broker) -> None:
     ran = _produce(barnabas_broker, "t", "x\n", "--request-required-acks", "5")
     assert ran.stderr == ("Invalid value 5 for configuration acks: String must be one of: all, -1, 0, 1\n")
     assert ran.code == 1

@@ -157,7 +157,7 @@ def test_time_picks_the_first_record_that_is_as_late(lab: _Lab) -> None:
     assert lab.run(f"{make} --by-duration PT1H").lines[2].split()[-1] == "0"
 
 
-def test_bad_plan_is_told_with_its_line(lab: _Lab, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_bad_plan_is_reported_with_its_line(lab: _Lab, tmp_path_factory: pytest.TempPathFactory) -> None:
     plan = tmp_path_factory.mktemp("plan") / "offsets.csv"
     plan.write_text("t,0,1\nt,one,1\n")
     ran = lab.run(f"--reset-offsets --group {{group}} --from-file {plan} --dry-run")

@@ -165,17 +165,17 @@ def test_reset_reads_what_kafkas_tool_exports(idle: _Lab) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([], "Say where to"),
-        (["--to", "earliest", "--shift-by", "1"], "Say where to"),
+        ([], "Exactly one of --to"),
+        (["--to", "earliest", "--shift-by", "1"], "Exactly one of --to"),
         (["--to", "somewhere"], "--to somewhere: expected earliest|latest|current|OFFSET"),
-        (["--to-time", "noon"], "'noon' is no time"),
+        (["--to-time", "noon"], "'noon' is not a time"),
         (
             ["--to", "earliest", "--topic", "missing"],
             "missing: This server does not host this topic-partition.",
         ),
         (["--to", "earliest", "--topic", "t:x"], "Invalid partition 'x'"),
         (["--from-file", "/missing.csv"], "--from-file /missing.csv: "),
-        (["--to", "earliest"], "Nobody can be asked here: say --yes"),
+        (["--to", "earliest"], "Standard input is not a terminal: confirm with --yes"),
     ],
 )
 def test_bad_reset_is_one_line_and_changes_nothing(idle: _Lab, words: list[str], complaint: str) -> None:
@@ -221,7 +221,7 @@ def test_names_of_groups_are_completed(idle: _Lab) -> None:
 
 
 @pytest.mark.parametrize(("answer", "expected"), [("y", {0: 0, 1: 0}), ("n", {0: 1, 1: 4})])
-def test_terminal_shows_the_plan_and_asks(idle: _Lab, answer: str, expected: dict[int, int]) -> None:
+def test_terminal_shows_the_plan_and_prompts(idle: _Lab, answer: str, expected: dict[int, int]) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*_FRONT, *f"reset {idle.group} --to earliest -b {idle.bootstrap}".split()],

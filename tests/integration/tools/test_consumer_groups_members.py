@@ -28,7 +28,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("broker", ["apache", "barnabas"])
-def test_both_tools_tell_the_same_of_a_group_with_members(
+def test_both_tools_print_the_same_for_a_group_with_members(
     setups: Mapping[Way, Setup], protocol: str, broker: str
 ) -> None:
     ours, theirs = setups[Way(f"ours@{broker}")], setups[Way(f"theirs@{broker}")]

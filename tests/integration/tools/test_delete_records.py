@@ -47,7 +47,7 @@ def _starts(broker: Broker, topic: str) -> list[int]:
     return [int(line.rpartition(":")[2]) for line in run_inside("kafka-get-offsets", *words).lines]
 
 
-def test_each_partition_is_deleted_or_tells_why_not(
+def test_each_partition_is_deleted_or_has_an_error(
     barnabas_broker: Broker, topic: str, tmp_path: Path
 ) -> None:
     path = _file(tmp_path, (topic, 1, 99), (topic, 0, 2), (topic, 7, 1), ("absent", 0, 1))
@@ -101,10 +101,10 @@ def test_records_before_a_time_are_deleted(barnabas_broker: Broker, topic: str) 
 
 
 def test_nothing_is_deleted_without_yes_or_with_dry_run(barnabas_broker: Broker, topic: str) -> None:
-    asked = _record(barnabas_broker, topic, "--before", "end")
-    assert asked.code == 2
-    assert f"Delete 10 records of 2 partitions of {topic}?" in asked.stderr
-    assert "--yes" in asked.stderr
+    requested = _record(barnabas_broker, topic, "--before", "end")
+    assert requested.code == 2
+    assert f"Delete 10 records of 2 partitions of {topic}?" in requested.stderr
+    assert "--yes" in requested.stderr
     dry = _record(barnabas_broker, topic, "--before", "2m", "--dry-run", "--json")
     assert [each["partition"] for each in json.loads(dry.stdout)] == [0, 1]
     assert _starts(barnabas_broker, topic) == [0, 0]
@@ -120,11 +120,11 @@ def test_partition_that_refuses_is_named_and_the_others_are_done(barnabas_broker
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["5"], "5 is no time: an offset is written PARTITION:OFFSET"),
+        (["5"], "5 is not a time: write an offset as PARTITION:OFFSET"),
         (["9:5"], "has no partition 9"),
         (["0:1", "0:2"], "A partition is named twice"),
         (["0:1", "7d"], "Several are PARTITION:OFFSET"),
-        (["soon"], "'soon' is no time"),
+        (["soon"], "'soon' is not a time"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

@@ -1,4 +1,4 @@
-"""Every shell session in the documentation prints what the page says."""
+"""Every shell session in the documentation prints the output on the page."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tests.integration.tools.console_blocks import Command, Section, sections
 from tests.integration.tools.programs import run_inside
 from tests.patience import PROGRAM_PATIENCE
 
-from barnabas.cli.opening import open_cluster
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.client.admin.groups import delete_groups, list_groups
 from barnabas.client.admin.topics import delete_topics, list_topics
 from barnabas.testing import Broker
@@ -65,7 +65,7 @@ def test_session_prints_what_the_page_says(
             printed = run_inside(*shlex.split(text), in_one=True).stdout
         printed = _EVERY_FIVE_SECONDS.sub("", printed).replace(address, _ADDRESS)
         assert command.matches(printed), (
-            f"$ {command.text}\n{printed}\n--- the page says ---\n{command.output}"
+            f"$ {command.text}\n{printed}\n--- expected by the page ---\n{command.output}"
         )
 
 

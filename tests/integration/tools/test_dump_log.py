@@ -64,7 +64,7 @@ def test_prints_what_apache_kafka_prints(path: Path, dump: Path) -> None:
     assert ran.code == 0
 
 
-def test_several_files_are_dumped_and_unknown_ones_told() -> None:
+def test_several_files_are_dumped_and_unknown_ones_reported() -> None:
     plain = LOG_DIR / "plain-0"
     files = (
         f"{plain / _LOG},{plain / 'partition.metadata'},{plain},{plain / '00000000000000000020.snapshot'},"
@@ -79,7 +79,7 @@ def test_several_files_are_dumped_and_unknown_ones_told() -> None:
     assert ran.code == 0
 
 
-def test_a_wrong_checksum_is_told_and_the_dump_goes_on(rolled: Path) -> None:
+def test_a_wrong_checksum_is_reported_and_the_dump_goes_on(rolled: Path) -> None:
     _flip(rolled / _LOG, 8000)
     lines = _dump(rolled / _LOG).lines
     assert [line.endswith("isvalid: false") for line in lines[2:5]] == [False, True, False]
@@ -186,7 +186,7 @@ def test_odd_kinds_of_files_are_refused(tmp_path: Path) -> None:
     assert _dump(tmp_path / "name.log").code == 1
 
 
-def test_empty_files_have_nothing_to_tell(tmp_path: Path) -> None:
+def test_empty_files_have_no_lines(tmp_path: Path) -> None:
     for suffix in (".log", ".index", ".timeindex", ".txnindex"):
         (tmp_path / f"00000000000000000005{suffix}").touch()
     assert _dump(tmp_path / "00000000000000000005.log").lines[1:] == ["Log starting offset: 5"]
@@ -242,7 +242,7 @@ def test_check_finds_nothing_wrong_with_apache_kafkas_files() -> None:
     assert reports["compact-0"]["start"] == 80
 
 
-def test_check_tells_what_is_wrong_and_ends_with_1(rolled: Path) -> None:
+def test_check_reports_errors_and_ends_with_1(rolled: Path) -> None:
     _flip(rolled / _LOG, 8000)
     _flip(rolled / "00000000000000001320.index", 3)
     _flip(rolled / "00000000000000002641.snapshot", 5)

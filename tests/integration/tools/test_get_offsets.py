@@ -121,4 +121,6 @@ def test_record_offsets_of_a_topic_that_is_missing_are_refused(barnabas_broker: 
 def test_record_offsets_at_what_is_no_time_are_refused(barnabas_broker: Broker, topic: str) -> None:
     ran = _record(barnabas_broker, topic, "--at", "soon")
     assert ran.code == 2
-    assert ran.stderr.startswith("barnabas: Invalid value for '--at': 'soon' is no time: write 2026-01-31")
+    assert ran.stderr.startswith(
+        "barnabas: Invalid value for '--at': 'soon' is not a time: expected 2026-01-31"
+    )

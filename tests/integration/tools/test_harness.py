@@ -23,7 +23,7 @@ _SAY = Scenario("greet", (step("greet {topic}", expected="hello {topic}\n", code
 
 
 class _Says:
-    """Tools that print the same whatever they are asked."""
+    """Tools that print the same for all arguments."""
 
     def __init__(self, text: str, code: int = 0, stderr: str = "") -> None:
         self._text = text
@@ -38,7 +38,7 @@ class _Says:
 
 
 def _setups(broker: Broker, **others: _Says) -> dict[Way, Setup]:
-    """All ways say hello, but those named."""
+    """All ways print hello, except the named ones."""
     return {way: Setup(others.get(way.name, _Says("hello {}\n")), broker) for way in Way}
 
 
@@ -87,7 +87,7 @@ def test_a_stated_deviation_passes_only_while_there_is_one(barnabas_broker: Brok
 
 
 def test_a_way_that_is_left_out_is_not_run(barnabas_broker: Broker, tmp_path: Path) -> None:
-    scenario = replace(_SAY, without={Way.THEIRS_AT_APACHE: "it says something else"})
+    scenario = replace(_SAY, without={Way.THEIRS_AT_APACHE: "it prints something else"})
     check_parity(scenario, _setups(barnabas_broker, THEIRS_AT_APACHE=_Says("goodbye\n")), tmp_path)
 
 

@@ -23,7 +23,7 @@ def test_nobody_else_can_be_elected(barnabas_broker: Broker) -> None:
     assert ran.code == 0, ran
 
 
-def test_nobody_there_is_told_in_one_line() -> None:
+def test_unreachable_broker_is_reported_in_one_line() -> None:
     words = ("--election-type", "preferred", "--all-topic-partitions")
     ran = run_inside("kafka-leader-election", "--bootstrap-server", "127.0.0.1:1", *words)
     assert (ran.code, ran.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""Where no broker is, every tool says so in one line, soon; numbers that Java cannot hold are refused."""
+"""Without a broker every tool fails soon with one line. Numbers out of Java's range are rejected."""
 
 import json
 import socket
@@ -58,7 +58,7 @@ _BEFORE_THE_QUESTION = (
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Something that accepts connections and never says a word."""
+    """A listener that accepts connections and never sends a byte."""
     monkeypatch.setattr("barnabas.client.settings.CONNECT_TIMEOUT", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
@@ -77,14 +77,14 @@ def test_tool_gives_up_on_a_peer_that_says_nothing(
     Path("offsets.json").write_text(json.dumps({"version": 1, "partitions": [entry]}))
     ran = run_inside(program, *TOOLS[program], "--bootstrap-server", silent)
     (line,) = _lines(ran.stdout + ran.stderr)
-    assert f"No broker answers ({silent} took the connection and said nothing for 0.1 s)" in line
+    assert f"No broker answers ({silent} accepted the connection and did not respond for 0.1 s)" in line
     assert ran.code == 1
 
 
 @pytest.mark.parametrize("words", [pytest.param(each, id=" ".join(each)) for each in COMMANDS])
 def test_command_gives_up_on_a_peer_that_says_nothing(words: Sequence[str], silent: str) -> None:
     ran = run_inside("barnabas", *words, "-b", silent)
-    assert ran.stderr.startswith(f"barnabas: No broker answers ({silent} took the connection")
+    assert ran.stderr.startswith(f"barnabas: No broker answers ({silent} accepted the connection")
     assert (ran.stdout, ran.stderr.count("\n"), ran.code) == ("", 1, 1)
 
 

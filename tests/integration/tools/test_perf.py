@@ -86,8 +86,8 @@ def test_consumer_that_finds_too_little_says_so(barnabas_broker: Broker, topic: 
     )  # fmt: skip
     assert read.code == 0
     assert read.lines[0] == "Warning: --messages is deprecated. Use --num-records instead."
-    said = "WARNING: Exiting before consuming the expected number of records: timeout (4000 ms)"
-    assert said in read.stdout
+    warning = "WARNING: Exiting before consuming the expected number of records: timeout (4000 ms)"
+    assert warning in read.stdout
     windows = [line for line in read.lines if re.match(r"\d\d:\d\d, 0, ", line)]
     assert windows[-1].split(", ")[4] == "20"
 
@@ -159,14 +159,14 @@ def test_keys_and_headers_come_back_too(barnabas_broker: Broker, topic: str) -> 
         (["localhost:9092", "t", "1", "1", "-1"], "Value for --record-size must be a non-negative integer."),
     ],
 )
-def test_bad_arguments_of_the_latency_tool_are_told(words: list[str], message: str) -> None:
+def test_bad_arguments_of_the_latency_tool_are_reported(words: list[str], message: str) -> None:
     ran = run_inside("kafka-e2e-latency", *words)
     assert ran.code == 1
     assert ran.stderr.startswith(message)
 
 
 @pytest.mark.parametrize("program", ["kafka-producer-perf-test", "kafka-consumer-perf-test"])
-def test_broker_that_is_away_is_told(program: str) -> None:
+def test_unreachable_broker_is_reported(program: str) -> None:
     words = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--num-records", "1"]
     if "producer" in program:
         words += ["--record-size", "1", "--throughput", "-1"]
@@ -175,7 +175,7 @@ def test_broker_that_is_away_is_told(program: str) -> None:
     assert ran.stderr == "No broker answers (127.0.0.1:1: connection refused). Is it running?\n"
 
 
-def test_front_door_measures_both(barnabas_broker: Broker, topic: str) -> None:
+def test_barnabas_measures_both(barnabas_broker: Broker, topic: str) -> None:
     where = ["-b", barnabas_broker.bootstrap_servers, "--json"]
     sent = json.loads(
         run_inside("barnabas", "perf", "produce", topic, "-n", "300", "-s", "50", *where).stdout
@@ -186,14 +186,14 @@ def test_front_door_measures_both(barnabas_broker: Broker, topic: str) -> None:
     assert read[0]["records"] == 300
 
 
-def test_front_door_leaves_no_group_behind(barnabas_broker: Broker, topic: str) -> None:
+def test_barnabas_leaves_no_group_behind(barnabas_broker: Broker, topic: str) -> None:
     where = ["-b", barnabas_broker.bootstrap_servers]
     few = run_inside("barnabas", "perf", "consume", topic, "-n", "1", "--timeout", "0.5", *where)
     assert few.stderr == "Ended early: no record came for 0.5 s (--timeout)\n"
     assert "barnabas-perf-" not in run_inside("barnabas", "group", "list", *where).stdout
 
 
-def test_front_door_measures_no_topic_that_is_not_there(barnabas_broker: Broker) -> None:
+def test_barnabas_measures_no_topic_that_is_not_there(barnabas_broker: Broker) -> None:
     ran = run_inside("barnabas", "perf", "consume", "no-such-topic", "-b", barnabas_broker.bootstrap_servers)
     assert (ran.stdout, ran.stderr, ran.code) == ("", "barnabas: Topic no-such-topic does not exist\n", 1)
     there = run_inside("kafka-topics", "--list", "--bootstrap-server", barnabas_broker.bootstrap_servers)

@@ -62,10 +62,10 @@ _ZOOKEEPER = (
 def test_zookeeper_is_answered_with_the_flag_to_use(line: str, broker: Broker) -> None:
     ran = _run(line, broker)
     assert ran.code == 1
-    said = (ran.stdout + ran.stderr).strip()
-    assert "\n" not in said
-    assert "--bootstrap-server" in said
-    assert "2181" in said
+    printed = (ran.stdout + ran.stderr).strip()
+    assert "\n" not in printed
+    assert "--bootstrap-server" in printed
+    assert "2181" in printed
 
 
 def test_create_produce_and_consume(broker: Broker) -> None:

@@ -117,9 +117,9 @@ def test_following_shows_what_comes(barnabas_broker: Broker, topic: str) -> None
     ("words", "message"),
     [
         (["consume", "nowhere-at-all"], "barnabas: Topic nowhere-at-all does not exist"),
-        (["consume", "t", "--from", "soon"], "barnabas: --from: 'soon' is no place to begin"),
+        (["consume", "t", "--from", "soon"], "barnabas: --from: 'soon' is not a valid start"),
         (["consume", "t", "--format", "{x}"], "barnabas: --format: unknown field {x}"),
-        (["consume", "t", "--grep", "("], "barnabas: '(' is no regular expression"),
+        (["consume", "t", "--grep", "("], "barnabas: '(' is not a regular expression"),
         (["consume", "t", "-g", "g", "-p", "1"], "barnabas: --group and --partition cannot be used together"),
         (["consume", "t", "-b", "127.0.0.1:1"], "barnabas: No broker answers (127.0.0.1:1"),
         (

@@ -96,7 +96,7 @@ def test_files_that_are_no_plans(
     assert message in ran.stderr
 
 
-def test_nobody_there_is_told_in_one_line(tmp_path: Path) -> None:
+def test_unreachable_broker_is_reported_in_one_line(tmp_path: Path) -> None:
     ran = run_inside("kafka-reassign-partitions", "--bootstrap-server", "127.0.0.1:1", "--list")
     assert ran.code == 1
     assert ran.stdout.startswith("Error: No broker answers (127.0.0.1:1: connection refused)")
@@ -127,7 +127,7 @@ def _log_dirs(broker: BrokerProcess) -> Ran:
     return run_inside("kafka-log-dirs", "--bootstrap-server", broker.bootstrap_servers, "--describe")
 
 
-def _place(ran: Ran, topic: str) -> list[str]:
+def _log_dirs_of(ran: Ran, topic: str) -> list[str]:
     """The directories of the topic's first partition; two while it moves."""
     return [
         directory["logDir"]
@@ -142,7 +142,7 @@ def test_partition_moves_to_the_other_disk_and_back(two_disks: BrokerProcess, tm
     producer.produce("moved", b"x" * 1000)
     producer.flush()
     disks = {str(two_disks.log_dir), str(two_disks.log_dir.parent / "second")}
-    (before,) = _place(_log_dirs(two_disks), "moved")
+    (before,) = _log_dirs_of(_log_dirs(two_disks), "moved")
     (other,) = disks - {before}
     plan, back = tmp_path / "plan.json", tmp_path / "back.json"
     entry = {"topic": "moved", "partition": 0, "replicas": [1], "log_dirs": [other]}
@@ -154,7 +154,7 @@ def test_partition_moves_to_the_other_disk_and_back(two_disks: BrokerProcess, tm
         f"Successfully started moving log directory to {other} for replica moved-0 with broker 1 "
     )
     back.write_text(ran.lines[2])
-    until(lambda: _log_dirs(two_disks), lambda ran: _place(ran, "moved") == [other])
+    until(lambda: _log_dirs(two_disks), lambda ran: _log_dirs_of(ran, "moved") == [other])
     ran = _reassign(two_disks, "--verify", *words)
     assert (ran.code, ran.lines) == (
         0,
@@ -170,4 +170,4 @@ def test_partition_moves_to_the_other_disk_and_back(two_disks: BrokerProcess, tm
     ran = _barnabas(two_disks, "status", str(back), "--follow", "--every", "0.1", "--json")
     assert ran.code == 0
     assert {each["state"] for each in json.loads(ran.lines[-1])} == {"done"}
-    assert _place(_log_dirs(two_disks), "moved") == [before]
+    assert _log_dirs_of(_log_dirs(two_disks), "moved") == [before]

@@ -58,7 +58,7 @@ def test_topic_is_described_by_its_id(tool: _Tool, topic: str) -> None:
     (topic_id,) = re.findall(r"TopicId: (\S+)", by_name.stdout)
     by_id = tool.kafka("--describe", "--topic-id", topic_id)
     assert by_id.code == 0
-    # as Kafka's own client does, by id it asks for metadata, which knows no eligible leaders
+    # like Kafka's own client it requests Metadata by id, which has no eligible leaders
     assert by_id.stdout == by_name.stdout.replace("Elr: \t", "Elr: N/A\t").replace("Elr: \n", "Elr: N/A\n")
 
 
@@ -117,7 +117,7 @@ def test_only_an_id_is_used_when_both_are_given(tool: _Tool, topic: str) -> None
         ),
     ],
 )
-def test_wrong_command_line_is_told_on_stderr(tool: _Tool, arguments: list[str], line: str) -> None:
+def test_wrong_command_line_is_reported_on_stderr(tool: _Tool, arguments: list[str], line: str) -> None:
     ran = tool.kafka(*arguments)
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr == f"{line}\nTry 'kafka-topics --help'.\n"
@@ -189,11 +189,11 @@ def test_topic_that_exists_is_an_error_unless_it_may(tool: _Tool, topic: str) ->
     assert tool.ours("create", topic, "--if-not-exists").stdout == f"Topic {topic} exists already.\n"
 
 
-def test_nothing_is_deleted_unasked(tool: _Tool, topic: str) -> None:
+def test_nothing_is_deleted_without_confirmation(tool: _Tool, topic: str) -> None:
     tool.ours("create", topic)
     ran = tool.ours("delete", topic)
     assert ran.code == 2
-    assert "say --yes" in ran.stderr
+    assert "confirm with --yes" in ran.stderr
     assert topic in tool.ours("list").stdout
 
 
@@ -213,7 +213,8 @@ def test_what_cannot_be_altered_is_named(tool: _Tool, topic: str) -> None:
     assert fewer.stderr.startswith(f"barnabas: {topic}: ")
     too_many = tool.ours("alter", topic, "--partitions", "99999999999")
     assert (
-        too_many.stderr == "barnabas: CREATE_PARTITIONS cannot be asked: a number is too large or too small\n"
+        too_many.stderr
+        == "barnabas: CREATE_PARTITIONS cannot be encoded: a number is too large or too small\n"
     )
 
 

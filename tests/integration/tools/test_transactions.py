@@ -92,7 +92,7 @@ def test_failures_are_one_line(barnabas_broker: Broker, words: tuple[str, ...], 
     assert (ran.code, ran.stdout, ran.stderr) == (1, "", message)
 
 
-def test_nobody_there_is_told_in_one_line() -> None:
+def test_unreachable_broker_is_reported_in_one_line() -> None:
     ran = run_inside("kafka-transactions", "--bootstrap-server", "127.0.0.1:1", "list")
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr.startswith("Failed to list transactions: No broker answers (127.0.0.1:1: connection")
@@ -104,7 +104,7 @@ def test_nobody_there_is_told_in_one_line() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A transaction that nobody ends."""
+    """A hanging transaction."""
 
     id: str
     topic: str
@@ -179,12 +179,12 @@ def test_open_transaction_of_a_known_producer_does_not_hang(
 
 
 def test_marker_ends_what_a_partition_waits_for(either_broker: Broker | BrokerProcess, opened: _Open) -> None:
-    place = ("--topic", opened.topic, "--partition", "0")
-    ran = _transactions(either_broker, "abort", *place, "--start-offset", "0")
+    partition = ("--topic", opened.topic, "--partition", "0")
+    ran = _transactions(either_broker, "abort", *partition, "--start-offset", "0")
     assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
-    ran = _transactions(either_broker, "describe-producers", *place)
+    ran = _transactions(either_broker, "describe-producers", *partition)
     assert _cells(ran.lines[1])[-1] == "None"
-    ran = _transactions(either_broker, "abort", *place, "--start-offset", "0")
+    ran = _transactions(either_broker, "abort", *partition, "--start-offset", "0")
     assert ran.code == 1
     assert ran.stderr == (
         f"Could not find any open transactions starting at offset 0 on partition {opened.topic}-0\n"
@@ -221,7 +221,7 @@ def test_transactions_for_people(either_broker: Broker | BrokerProcess, opened: 
 
 
 def test_prepared_transaction_of_a_dead_engine_is_ended() -> None:
-    """It has no timeout (KIP-939): somebody has to end it."""
+    """It has no timeout (KIP-939): an operator has to end it."""
     with Broker(process=True, config={"transaction.two.phase.commit.enable": True}) as broker:
         name = new_transactional_id("prepared", broker.port)
         broker.create_topic(name)
@@ -264,7 +264,7 @@ def test_transaction_that_no_coordinator_knows_is_found_and_ended() -> None:
         found = dict(zip(head, row, strict=True))
         assert (found["Topic"], found["Partition"], found["StartOffset"]) == ("hung", "0", "0")
         assert found["ProducerId"] == "4711"
-        place = ("--topic", "hung", "--partition", "0", "--start-offset", "0")
-        ran = _transactions(broker, "abort", *place)
+        partition = ("--topic", "hung", "--partition", "0", "--start-offset", "0")
+        ran = _transactions(broker, "abort", *partition)
         assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
         assert len(_transactions(broker, *search).lines) == 1

@@ -30,7 +30,7 @@ def _run(tool: str, broker: Broker, topic: str, *arguments: str) -> Ran:
     return run_inside(f"kafka-verifiable-{tool}", *where, *arguments)
 
 
-def test_every_acknowledgement_is_told(barnabas_broker: Broker, topic: str) -> None:
+def test_every_acknowledgement_is_reported(barnabas_broker: Broker, topic: str) -> None:
     more = ("--repeating-keys", "2", "--value-prefix", "7", "--acks", "1")
     ran = _run("producer", barnabas_broker, topic, "--max-messages", "3", *more)
     assert ran.code == 0
@@ -52,23 +52,23 @@ def test_every_acknowledgement_is_told(barnabas_broker: Broker, topic: str) -> N
     assert summary == {"name": "tool_data", "sent": 3, "acked": 3, "target_throughput": -1}
 
 
-def test_a_group_member_tells_what_it_read_and_committed(barnabas_broker: Broker, topic: str) -> None:
+def test_group_member_reports_what_it_read_and_committed(barnabas_broker: Broker, topic: str) -> None:
     assert _run("producer", barnabas_broker, topic, "--max-messages", "2").code == 0
     ran = _run("consumer", barnabas_broker, topic, "--group-id", topic, "--max-messages", "2", "--verbose")
     assert ran.code == 0
-    place = {"topic": topic, "partition": 0}
+    partition = {"topic": topic, "partition": 0}
     assert _events(ran) == [
         {"name": "startup_complete"},
-        {"name": "partitions_assigned", "partitions": [place]},
-        {"name": "record_data", "key": None, "value": "0", **place, "offset": 0},
-        {"name": "record_data", "key": None, "value": "1", **place, "offset": 1},
+        {"name": "partitions_assigned", "partitions": [partition]},
+        {"name": "record_data", "key": None, "value": "0", **partition, "offset": 0},
+        {"name": "record_data", "key": None, "value": "1", **partition, "offset": 1},
         {
             "name": "records_consumed",
             "count": 2,
-            "partitions": [{**place, "count": 2, "minOffset": 0, "maxOffset": 1}],
+            "partitions": [{**partition, "count": 2, "minOffset": 0, "maxOffset": 1}],
         },
-        {"name": "offsets_committed", "offsets": [{**place, "offset": 2}], "success": True},
-        {"name": "partitions_revoked", "partitions": [place]},
+        {"name": "offsets_committed", "offsets": [{**partition, "offset": 2}], "success": True},
+        {"name": "partitions_revoked", "partitions": [partition]},
         {"name": "shutdown_complete"},
         {"name": "shutdown_requested"},
     ]
@@ -103,7 +103,7 @@ def test_a_signal_ends_the_endless(barnabas_broker: Broker, topic: str) -> None:
         ("consumer", ["--bootstrap-server", "h:1", "--topic", "t"], 'Missing required argument "[group-id]"'),
     ],
 )
-def test_what_is_wrong_is_told(tool: str, arguments: list[str], message: str) -> None:
+def test_errors_are_reported(tool: str, arguments: list[str], message: str) -> None:
     ran = run_inside(f"kafka-verifiable-{tool}", *arguments)
     assert ran.code == 1
     assert ran.stderr.splitlines()[0] == message

@@ -7,11 +7,11 @@ from tests.integration.tools.programs import Ran
 from tests.patience import PATIENCE
 
 
-def until(ask: Callable[[], Ran], is_there: Callable[[Ran], bool]) -> Ran:
-    """What `ask` gives as soon as it is right; the last of it when that takes too long."""
+def until(run: Callable[[], Ran], is_there: Callable[[Ran], bool]) -> Ran:
+    """Repeats `run` until the result is right. Returns the last result after the limit."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        ran = ask()
+        ran = run()
         if is_there(ran) or time.monotonic() > deadline:
             return ran
         time.sleep(0.02)

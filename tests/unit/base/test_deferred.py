@@ -1,21 +1,21 @@
 import pytest
 
-from barnabas.base.deferred import Deferred, gather
-from barnabas.base.errors import KafkaError, NotCoordinator
+from barnabas.base.deferred import Deferred, gather, in_sequence
+from barnabas.base.errors import KafkaError, NotCoordinator, UnknownServerError
 
 
-def test_whoever_waits_is_told_in_order_and_whoever_comes_late_at_once() -> None:
+def test_callbacks_run_in_order_and_a_late_one_at_once() -> None:
     answer: Deferred[int] = Deferred()
-    told: list[tuple[str, int]] = []
-    answer.when_done(lambda done: told.append(("first", done.result())))
-    answer.when_done(lambda done: told.append(("second", done.result())))
+    called: list[tuple[str, int]] = []
+    answer.when_done(lambda done: called.append(("first", done.result())))
+    answer.when_done(lambda done: called.append(("second", done.result())))
     assert not answer.is_done
     answer.complete(7)
-    answer.when_done(lambda done: told.append(("late", done.result())))
-    assert told == [("first", 7), ("second", 7), ("late", 7)]
+    answer.when_done(lambda done: called.append(("late", done.result())))
+    assert called == [("first", 7), ("second", 7), ("late", 7)]
 
 
-def test_an_error_is_raised_to_whoever_asks_for_the_value() -> None:
+def test_reading_the_value_raises_the_error() -> None:
     answer: Deferred[int] = Deferred()
     answer.fail(NotCoordinator("elsewhere"))
     with pytest.raises(KafkaError, match="elsewhere"):
@@ -72,3 +72,85 @@ def test_gathered_answers_fail_with_the_first_error_once_all_are_there() -> None
     both = gather([first, Deferred.of(2)])
     first.fail(NotCoordinator("moved"))
     assert isinstance(both.error, NotCoordinator)
+
+
+def test_a_result_is_passed_on() -> None:
+    first: Deferred[int] = Deferred()
+    second: Deferred[int] = Deferred()
+    first.when_done(second.settle_as)
+    first.complete(7)
+    assert second.result() == 7
+    third: Deferred[int] = Deferred()
+    third.settle_as(Deferred.failed(NotCoordinator("moved")))
+    assert isinstance(third.error, NotCoordinator)
+
+
+# --- sequences --------------------------------------------------------------------------------------------
+
+
+@in_sequence
+async def total(*parts: Deferred[int]) -> int:
+    """The sum. A part that failed counts as 100."""
+    found = 0
+    for part in parts:
+        try:
+            found += await part
+        except NotCoordinator:
+            found += 100
+    return found
+
+
+def test_a_sequence_that_waits_for_nothing_is_done_at_once() -> None:
+    assert total(Deferred.of(1), Deferred.of(2)).result() == 3
+
+
+def test_a_sequence_goes_on_in_the_call_that_sets_what_it_waits_for() -> None:
+    first: Deferred[int] = Deferred()
+    second: Deferred[int] = Deferred()
+    answer = total(first, Deferred.of(10), second)
+    second.complete(2)
+    assert not answer.is_done
+    first.complete(1)
+    assert answer.result() == 13
+
+
+def test_an_error_is_raised_where_it_is_awaited() -> None:
+    late: Deferred[int] = Deferred()
+    answer = total(Deferred.failed(NotCoordinator()), late)
+    late.fail(NotCoordinator())
+    assert answer.result() == 200
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_an_error_that_a_sequence_raises_is_its_result(is_late: bool) -> None:
+    @in_sequence
+    async def refuse(after: Deferred[None]) -> None:
+        await after
+        raise NotCoordinator("no")
+
+    after: Deferred[None] = Deferred() if is_late else Deferred.of(None)
+    answer = refuse(after)
+    if is_late:
+        after.complete(None)
+    assert isinstance(answer.error, NotCoordinator)
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_an_unexpected_error_is_logged_and_spoils_no_other_callback(
+    caplog: pytest.LogCaptureFixture, is_late: bool
+) -> None:
+    @in_sequence
+    async def break_down(after: Deferred[None]) -> None:
+        await after
+        raise ZeroDivisionError("nothing to divide by")
+
+    after: Deferred[None] = Deferred() if is_late else Deferred.of(None)
+    answer = break_down(after)
+    called: list[bool] = []
+    after.when_done(lambda _: called.append(True))
+    if is_late:
+        after.complete(None)
+    assert isinstance(answer.error, UnknownServerError)
+    assert "ZeroDivisionError: nothing to divide by" in answer.error.message
+    assert "nothing to divide by" in caplog.text
+    assert called == [True]

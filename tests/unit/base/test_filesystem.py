@@ -103,10 +103,10 @@ def test_directories_are_listed_and_removed(fs: FileSystem, tmp_path: Path) -> N
     assert fs.list_directories(tmp_path) == ["c"]
 
 
-def test_unlinking_what_is_gone_is_fine_unless_told_otherwise(fs: FileSystem, tmp_path: Path) -> None:
-    fs.unlink(tmp_path / "gone")
+def test_unlinking_a_missing_file_is_no_error_by_default(fs: FileSystem, tmp_path: Path) -> None:
+    fs.unlink(tmp_path / "missing")
     with pytest.raises(FileNotFoundError):
-        fs.unlink(tmp_path / "gone", missing_ok=False)
+        fs.unlink(tmp_path / "missing", missing_ok=False)
 
 
 def test_disk_usage_and_file_facts(fs: FileSystem, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from barnabas.records.record import decode_records
 
 
 def unzigzag(encoded: bytes) -> int:
-    value = sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(encoded))
+    value = sum((byte & 0x7F) << (7 * index) for index, byte in enumerate(encoded))
     return (value >> 1) ^ -(value & 1)
 
 

@@ -1,4 +1,4 @@
-"""Crowds and closed loops against sockets in place of a broker."""
+"""Crowds and closed loops against sockets instead of a broker."""
 
 import socket
 import threading
@@ -23,7 +23,7 @@ class OneMemberCoordinator(threading.Thread):
 
     def __init__(self, peer: socket.socket) -> None:
         super().__init__(daemon=True)
-        self.asked: list[int] = []
+        self.requests: list[int] = []
         self._peer = peer
         self._generation = 0
 
@@ -34,13 +34,13 @@ class OneMemberCoordinator(threading.Thread):
             self._peer.sendall(len(answer).to_bytes(4, "big") + answer)
 
     def _answer(self, api_key: int) -> bytes:
-        self.asked.append(api_key)
+        self.requests.append(api_key)
         if api_key == JOIN:
             self._generation += 1
             return group_answers.joined("m", leader="m", generation=self._generation, members=["m"])
         if api_key == SYNC:
             return group_answers.synced(group_protocol.assignment("t", [0, 1]))
-        second = api_key == HEARTBEAT and self.asked.count(HEARTBEAT) == 2
+        second = api_key == HEARTBEAT and self.requests.count(HEARTBEAT) == 2
         return group_answers.heartbeat(ErrorCode.rebalance_in_progress if second else ErrorCode.none)
 
 
@@ -68,8 +68,8 @@ def test_a_crowd_joins_heartbeats_rejoins_and_leaves(
     crowd.run_until(lambda: member.generation == 2 and member.settled, timeout=PATIENCE)
     crowd.leave_all()
     crowd.close()
-    assert coordinator.asked[:6] == [JOIN, SYNC, HEARTBEAT, HEARTBEAT, JOIN, SYNC]
-    assert coordinator.asked[-1] == LEAVE
+    assert coordinator.requests[:6] == [JOIN, SYNC, HEARTBEAT, HEARTBEAT, JOIN, SYNC]
+    assert coordinator.requests[-1] == LEAVE
     assert member.left
 
 
@@ -88,14 +88,14 @@ def test_a_closed_loop_counts_answers_and_refuses_an_error(
 ) -> None:
     connection, coordinator = coordinated
     member = ClassicMember("g", "t", 2)
-    coordinator.asked.extend([HEARTBEAT, HEARTBEAT])  # past the one that is refused
+    coordinator.requests.extend([HEARTBEAT, HEARTBEAT])  # past the one that is refused
 
     def refuse(answer: bytes) -> None:
         if error := group_protocol.first_error(answer):
             raise UnexpectedAnswer(f"error code {error}")
 
     loop = run_closed_loop([Lane(connection, member.heartbeat, refuse)], warm_up=0.0, seconds=0.01)
-    assert 0 < len(loop.latencies) < len(coordinator.asked)
-    coordinator.asked.clear()
+    assert 0 < len(loop.latencies) < len(coordinator.requests)
+    coordinator.requests.clear()
     with pytest.raises(UnexpectedAnswer, match="27"):
         run_closed_loop([Lane(connection, member.heartbeat, refuse)], warm_up=0.0, seconds=5.0)

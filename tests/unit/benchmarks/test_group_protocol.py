@@ -109,11 +109,11 @@ def test_join_answer_lists_the_members_to_the_leader() -> None:
 
 
 def test_group_heartbeat_answer_tells_a_new_assignment_from_none() -> None:
-    told = group_protocol.parse_consumer_group_heartbeat(group_answers.group_heartbeat(3, [1, 2]))
+    heartbeat = group_protocol.parse_consumer_group_heartbeat(group_answers.group_heartbeat(3, [1, 2]))
     untold = group_protocol.parse_consumer_group_heartbeat(group_answers.group_heartbeat(3))
     nothing = group_protocol.parse_consumer_group_heartbeat(group_answers.group_heartbeat(3, []))
-    assert (told.epoch, told.topic_id) == (3, group_answers.TOPIC_ID.bytes)
-    assert told.partitions == frozenset({1, 2})
+    assert (heartbeat.epoch, heartbeat.topic_id) == (3, group_answers.TOPIC_ID.bytes)
+    assert heartbeat.partitions == frozenset({1, 2})
     assert untold.partitions is None
     assert nothing.partitions == frozenset()
 

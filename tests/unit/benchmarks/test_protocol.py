@@ -75,7 +75,7 @@ def test_produce_in_a_transaction_is_of_the_version_that_adds_partitions() -> No
     ]
 
 
-def test_fetch_asks_for_committed_records_only_when_told() -> None:
+def test_fetch_requests_committed_records_only_if_set() -> None:
     for is_committed_only, level in ((False, 0), (True, 1)):
         encoded = protocol.fetch("t", [(0, 0)], 1000, is_committed_only=is_committed_only)
         request: FetchRequest = parse(FetchRequest, encoded)
@@ -173,7 +173,7 @@ def test_metadata_response_counts_led_partitions() -> None:
     assert view == protocol.ClusterView(1, {"t": 2})
 
 
-def test_fetch_response_gives_the_place_of_the_records() -> None:
+def test_fetch_response_gives_the_position_of_the_records() -> None:
     records = batch([b"value"])
     partition = PartitionData(
         partition_index=i32(3),

@@ -1,4 +1,4 @@
-"""The generator against a socket pair in place of a broker."""
+"""The generator against a socket pair instead of a broker."""
 
 import socket
 import struct

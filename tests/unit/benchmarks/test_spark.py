@@ -50,8 +50,8 @@ def test_a_topic_gets_exactly_its_records(records: int) -> None:
     topic = EventTopic("t", records, 100)
     encoded = [(count, _batch(events(100, count))) for count in (2, 3)]
     loaded = [
-        sum(parse_header(each, 0).record_count for each in _until(_share(records, place), encoded, topic))
-        for place in range(4)
+        sum(parse_header(each, 0).record_count for each in _until(_share(records, number), encoded, topic))
+        for number in range(4)
     ]
     assert sum(loaded) == records
     assert max(loaded) - min(loaded) <= 1

@@ -14,7 +14,7 @@ from tests.unit.benchmarks.group_answers import NO_TIME
 from tests.unit.benchmarks.kio_frames import parse, response
 
 
-def test_the_coordinator_is_asked_for_by_transactional_id() -> None:
+def test_find_coordinator_by_transactional_id() -> None:
     request: FindCoordinatorRequest = parse(
         FindCoordinatorRequest, transaction_protocol.find_coordinator("tx")
     )

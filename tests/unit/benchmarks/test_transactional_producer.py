@@ -1,6 +1,6 @@
-"""Producers and the consumer of transactions against sockets in place of a broker.
+"""Producers and the consumer of transactions against sockets instead of a broker.
 
-Answers lie ready before they are asked for; afterwards what was sent is read.
+Responses are ready before their requests; afterwards what was sent is read.
 """
 
 import socket
@@ -213,7 +213,7 @@ def test_only_records_count_as_arrived_and_the_next_fetch_is_behind_the_marker(s
     traffic.run(1)
     assert len(traffic.latencies) == 2
     assert all(0 <= latency < 5 for latency in traffic.latencies)
-    asked: list[FetchRequest] = [parse(FetchRequest, request) for request in other.sent()]
-    assert [request.topics[0].partitions[0].fetch_offset for request in asked] == [0, 2, 4]
-    assert {request.isolation_level for request in asked} == {1}
-    assert asked[0].max_wait == timedelta(milliseconds=500)
+    requests: list[FetchRequest] = [parse(FetchRequest, request) for request in other.sent()]
+    assert [request.topics[0].partitions[0].fetch_offset for request in requests] == [0, 2, 4]
+    assert {request.isolation_level for request in requests} == {1}
+    assert requests[0].max_wait == timedelta(milliseconds=500)

@@ -12,6 +12,7 @@ from tests.patience import PATIENCE
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.errors import StorageError
 from barnabas.broker.broker import Broker
+from barnabas.broker.environment import Environment
 from barnabas.broker.runtime import BrokerThread
 from barnabas.testing.admin import Admin
 
@@ -112,7 +113,7 @@ def test_unset_node_id_is_the_one_of_the_directory(tmp_path: Path) -> None:
 def test_failure_of_the_last_directory_ends_the_broker(tmp_path: Path) -> None:
     async def scenario() -> None:
         fs = FaultyFileSystem()
-        broker = Broker(config(tmp_path, log_dirs="/data"), fs=fs)
+        broker = Broker(config(tmp_path, log_dirs="/data"), Environment(fs=fs))
         await broker.start()
         fs.fail_write(0, error=errno.ENOSPC)
         await asyncio.to_thread(Admin("127.0.0.1", broker.port).create_topic, "t", 1, {})
@@ -128,7 +129,7 @@ def test_failure_of_the_last_directory_ends_the_broker(tmp_path: Path) -> None:
 def test_failure_of_one_of_two_directories_does_not(tmp_path: Path) -> None:
     async def scenario() -> None:
         fs = FaultyFileSystem()
-        broker = Broker(config(tmp_path, log_dirs="/data,/more"), fs=fs)
+        broker = Broker(config(tmp_path, log_dirs="/data,/more"), Environment(fs=fs))
         await broker.start()
         admin = Admin("127.0.0.1", broker.port)
         fs.fail_write(0, error=errno.ENOSPC)

@@ -1,4 +1,4 @@
-"""A log directory that hangs holds up its own partitions and nobody else."""
+"""A log directory that hangs delays its own partitions and no others."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,13 +15,14 @@ from tests.patience import PATIENCE
 from tests.unit.broker.test_broker import config
 
 from barnabas.broker.broker import Broker
+from barnabas.broker.environment import Environment
 from barnabas.testing.admin import Admin
 
 Scenario = Callable[["Host"], Awaitable[None]]
 
 
 class Host:
-    """A broker with two log directories that pose as two disks."""
+    """A broker with two log directories that simulate two disks."""
 
     def __init__(self, directory: Path, **properties: object) -> None:
         self.first: Path = directory / "a"
@@ -29,7 +30,7 @@ class Host:
         self.fs: BlockingFileSystem = BlockingFileSystem()
         self.fs.devices = {self.first: 1, self.second: 2}
         both = f"{self.first},{self.second}"
-        self.broker: Broker = Broker(config(directory, log_dirs=both, **properties), fs=self.fs)
+        self.broker: Broker = Broker(config(directory, log_dirs=both, **properties), Environment(fs=self.fs))
 
     async def create_topic(self, name: str, partitions: int, **configs: object) -> None:
         admin = Admin("127.0.0.1", self.broker.port)
@@ -38,7 +39,7 @@ class Host:
         await self.until(lambda: len(self.partitions(name, self.first, self.second)) == partitions)
 
     def partitions(self, topic: str, *directories: Path) -> list[int]:
-        """Which partitions of a topic are in the directories."""
+        """The partitions of a topic in the directories."""
         names = [path.name for directory in directories for path in directory.glob(f"{topic}-*")]
         return sorted(int(name.rpartition("-")[2]) for name in names if not name.endswith("-delete"))
 
@@ -48,6 +49,12 @@ class Host:
                 return produce(client, topic, batch(value), partition=partition, **options)
 
         return await asyncio.to_thread(run)
+
+    async def until_produced(self, topic: str, partition: int) -> None:
+        """Repeat a Produce request, as clients do, until it succeeds."""
+        async with asyncio.timeout(PATIENCE):
+            while (await self.produce(topic, partition)).error_code:
+                await asyncio.sleep(0.01)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -134,17 +141,17 @@ def _only(answer: Any) -> Any:
 
 def test_partitions_are_created_and_deleted_beside_a_directory_that_hangs(tmp_path: Path) -> None:
     async def scenario(host: Host) -> None:
-        await host.create_topic("doomed", 4)
+        await host.create_topic("deleted", 4)
         admin = Admin("127.0.0.1", host.broker.port)
         with host.fs.hanging(host.first):
-            await asyncio.to_thread(admin.delete_topics, ["doomed"])
-            await host.until(lambda: not host.partitions("doomed", host.second))
-            assert host.partitions("doomed", host.first)
+            await asyncio.to_thread(admin.delete_topics, ["deleted"])
+            await host.until(lambda: not host.partitions("deleted", host.second))
+            assert host.partitions("deleted", host.first)
             await host.create_topic("new", 3)
             assert host.partitions("new", host.second) == [0, 1, 2]
             for partition in range(3):
                 assert (await host.produce("new", partition)).error_code == 0
-        await host.until(lambda: not host.partitions("doomed", host.first))
+        await host.until(lambda: not host.partitions("deleted", host.first))
 
     serve(tmp_path, scenario)
 
@@ -201,5 +208,27 @@ def test_disk_that_fails_after_a_hang_takes_its_directory_offline(tmp_path: Path
         assert (await waiting).error_code == ErrorCode.kafka_storage_error
         assert (await host.produce("t", hung)).error_code == ErrorCode.kafka_storage_error
         assert (await host.produce("t", well)).error_code == 0
+
+    serve(tmp_path, scenario)
+
+
+def test_recreated_topic_waits_for_the_directory_that_hangs_and_no_other_does(tmp_path: Path) -> None:
+    async def scenario(host: Host) -> None:
+        await host.create_topic("again", 4)
+        await host.create_topic("other", 2)
+        hung, (well,) = host.partitions("again", host.first), host.partitions("other", host.second)
+        admin = Admin("127.0.0.1", host.broker.port)
+        with host.fs.hanging(host.first):
+            await asyncio.to_thread(admin.delete_topics, ["again"])
+            await host.until(lambda: bool(host.fs.blocked))
+            await asyncio.to_thread(admin.create_topic, "again", 4, {})
+            refused = await host.produce("again", hung[0])
+            assert refused.error_code == ErrorCode.kafka_storage_error.value
+            for _ in range(5):
+                assert (await host.produce("other", well)).error_code == 0
+            assert len(host.fs.blocked) == 1
+            assert not [path for path in host.second.glob("again-*") if path.name == f"again-{hung[0]}"]
+        for partition in range(4):
+            await host.until_produced("again", partition)
 
     serve(tmp_path, scenario)

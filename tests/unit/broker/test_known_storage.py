@@ -1,4 +1,4 @@
-"""A start that does not find what the broker had before stops, and says what is missing."""
+"""The start fails if storage of the last start is missing, and says what is missing."""
 
 import asyncio
 import shutil
@@ -31,7 +31,7 @@ def config(*log_dirs: Path, **properties: object) -> BrokerConfig:
 
 
 def start(settings: BrokerConfig, *, partitions: int = 0, clean: bool = True) -> dict[str, int]:
-    """Start and stop a broker, with one record more in each partition; the log ends before that."""
+    """Start and stop a broker, with one more record in each partition. Returns the log ends before that."""
 
     async def scenario() -> dict[str, int]:
         broker = Broker(settings)
@@ -109,7 +109,7 @@ def test_store_at_a_configured_path_is_missed_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_empty_mount_point_in_place_of_a_directory_is_refused(tmp_path: Path, clean: bool) -> None:
+def test_empty_mount_point_instead_of_a_directory_is_refused(tmp_path: Path, clean: bool) -> None:
     first, second, away = tmp_path / "first", tmp_path / "second", tmp_path / "away"
     start(config(first, second), partitions=2, clean=clean)
     second.rename(away)

@@ -17,7 +17,7 @@ class Time:
 
 
 class Applied:
-    """Applies a change topic by topic; each takes a millisecond."""
+    """Applies a change topic by topic. Each takes a millisecond."""
 
     def __init__(self) -> None:
         self.time: Time = Time()
@@ -67,7 +67,7 @@ def test_change_of_thousands_of_topics_is_applied_in_steps_and_the_next_one_behi
     asyncio.run(scenario())
 
 
-def test_whoever_waits_finds_the_change_applied() -> None:
+def test_applied_waits_until_the_change_is_applied() -> None:
     async def scenario() -> None:
         applied = Applied()
         applied.changes.add(_change(*[f"{number:04}" for number in range(500)]))

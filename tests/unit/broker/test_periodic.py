@@ -28,7 +28,7 @@ def test_job_that_fails_runs_again(caplog: pytest.LogCaptureFixture) -> None:
     assert "test failed; it will run again" in caplog.text
 
 
-def test_interval_is_asked_for_each_round() -> None:
+def test_interval_is_read_for_each_round() -> None:
     async def scenario() -> None:
         intervals = iter([0.0, 0.0, 3600.0])
         rounds: list[int] = []
@@ -52,17 +52,19 @@ def test_interval_is_asked_for_each_round() -> None:
 def test_stop_waits_for_nothing_and_ends_the_jobs() -> None:
     async def scenario() -> None:
         ended: list[bool] = []
+        started = asyncio.Event()
 
         async def job() -> None:
             try:
-                await asyncio.sleep(3600)
+                started.set()
+                await asyncio.Event().wait()
             finally:
                 ended.append(True)
 
         periodic = Periodic()
         periodic.every(lambda: 0.0, job, name="test")
-        await asyncio.sleep(0.01)
         async with asyncio.timeout(PATIENCE):
+            await started.wait()
             await periodic.stop()
         assert ended == [True]
 

@@ -9,7 +9,7 @@ from barnabas.controller.producer_ids import ProducerIds
 
 
 class Ids:
-    """Producer ids of which the next block has to be fetched."""
+    """Producer ids whose next block must be fetched."""
 
     def __init__(self) -> None:
         self.fetched: int = 0
@@ -28,7 +28,7 @@ class Store:
         return function()
 
 
-def test_whoever_finds_no_producer_id_has_a_block_fetched_once() -> None:
+def test_missing_producer_id_fetches_a_block_once() -> None:
     async def scenario() -> None:
         ids, nothing = Ids(), cast(Any, None)
         host = TransactionHost(
@@ -37,6 +37,7 @@ def test_whoever_finds_no_producer_id_has_a_block_fetched_once() -> None:
             nothing,
             nothing,
             LoopHolds(),
+            nothing,
             nothing,
             cast(ProducerIds, ids),
             cast(StoreThread, Store()),

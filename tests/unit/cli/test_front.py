@@ -5,7 +5,7 @@ import pytest
 from tests.fakes.scripted_broker import ScriptedBroker
 
 from barnabas.cli.front import FrontDoor, confirm, on_cluster, pairs, run
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 from barnabas.cli.view import View
 from barnabas.client.cluster import Cluster
 
@@ -17,8 +17,8 @@ def door() -> None:
 
 @door.command()
 @on_cluster
-def ask(cluster: Cluster, view: View) -> None:
-    view.done("asked", cluster=cluster.cluster_id)
+def show(cluster: Cluster, view: View) -> None:
+    view.done("shown", cluster=cluster.cluster_id)
 
 
 @door.command()
@@ -40,7 +40,7 @@ def keep(settings: dict[str, str]) -> None:
 
 def test_command_gets_the_cluster_and_the_view(capsys: pytest.CaptureFixture[str]) -> None:
     with ScriptedBroker() as broker:
-        assert run(door, ["ask", "-b", broker.address, "--json"]) == 0
+        assert run(door, ["show", "-b", broker.address, "--json"]) == 0
     assert capsys.readouterr().out == '{"cluster": "scripted"}\n'
 
 
@@ -49,8 +49,8 @@ def test_broker_may_come_from_the_environment(
 ) -> None:
     with ScriptedBroker() as broker:
         monkeypatch.setenv("BARNABAS_BOOTSTRAP_SERVER", broker.address)
-        assert run(door, ["ask"]) == 0
-    assert capsys.readouterr().out == "asked\n"
+        assert run(door, ["show"]) == 0
+    assert capsys.readouterr().out == "shown\n"
 
 
 def test_status_of_a_command_is_the_exit_status() -> None:
@@ -60,8 +60,8 @@ def test_status_of_a_command_is_the_exit_status() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line", "code"),
     [
-        (["ask", "-b", "nowhere"], "'nowhere' is not an address of a broker", 1),
-        (["ask", "--command-config", "no-such-file"], "no-such-file: No such file or directory", 1),
+        (["show", "-b", "nowhere"], "'nowhere' is not an address of a broker", 1),
+        (["show", "--command-config", "no-such-file"], "no-such-file: No such file or directory", 1),
         (["refuse"], "It cannot be done.", 1),
         (["refuse", "--loudly"], "No such option", 2),
         (["keep", "--set", "x"], "'x' is not KEY=VALUE", 2),
@@ -91,15 +91,15 @@ def test_error_of_the_program_itself_is_not_hidden(monkeypatch: pytest.MonkeyPat
         run(door, ["refuse"])
 
 
-def test_nothing_is_confirmed_where_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_confirmed_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     confirm("Really?", yes=True)
-    with pytest.raises(click.UsageError, match="say --yes"):
+    with pytest.raises(click.UsageError, match="confirm with --yes"):
         confirm("Really?", yes=False)
 
 
 @pytest.mark.parametrize(("answer", "goes_on"), [("y", True), ("n", False), ("", False)])
-def test_user_on_a_terminal_is_asked(answer: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_on_a_terminal_is_prompted(answer: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True

@@ -110,9 +110,9 @@ def test_help_names_the_other_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(barnabas, ["config", "--help"]) == 0
     assert "Other names:" in capsys.readouterr().out
     assert run(barnabas, ["topic", "create", "--help"]) == 0
-    told = capsys.readouterr().out
-    assert "--replication-factor" in told
-    assert "understood too:\n  --topic" in told
+    printed = capsys.readouterr().out
+    assert "--replication-factor" in printed
+    assert "understood too:\n  --topic" in printed
 
 
 def test_words_behind_two_dashes_are_left_alone() -> None:

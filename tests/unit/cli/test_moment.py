@@ -29,5 +29,5 @@ def test_time_is_understood(text: str, moment: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "yesterday", "d", "3m2h", "-1d", "2026-13-01", "7 d"])
 def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
-    with pytest.raises(ValueError, match="is no time: write 2026-01-31"):
+    with pytest.raises(ValueError, match="is not a time: expected 2026-01-31"):
         parse_moment(text, NOW)

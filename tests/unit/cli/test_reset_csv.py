@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.cli.reset_csv import BadPlan, ResetLine, from_csv, to_csv
+from barnabas.cli.reset_csv import BadResetFile, ResetLine, from_csv, to_csv
 
 
 def test_plan_of_one_group_has_no_group_in_its_lines() -> None:
@@ -32,7 +32,7 @@ def test_short_lines_are_for_the_only_group() -> None:
     assert from_csv("a,0,5\nb,1,6\n", ["g"]) == {"g": {("a", 0): 5, ("b", 1): 6}}
 
 
-def test_long_lines_are_for_their_groups_also_when_one_is_asked_for() -> None:
+def test_long_lines_are_for_their_groups_also_if_one_is_requested() -> None:
     text = "g,a,0,5\nh,a,0,7\n"
     assert from_csv(text, ["g"]) == from_csv(text, ["g", "h"]) == {"g": {("a", 0): 5}, "h": {("a", 0): 7}}
 
@@ -47,12 +47,12 @@ def test_empty_file_is_an_empty_plan() -> None:
 
 @pytest.mark.parametrize("text", ["a,0,5\na,x,5\n", "a,0,5\na,1\n", "a,0,5\ng,a,1,5\n"])
 def test_bad_line_is_named(text: str) -> None:
-    with pytest.raises(BadPlan, match="line 2 is not topic,partition,offset: "):
+    with pytest.raises(BadResetFile, match="line 2 is not topic,partition,offset: "):
         from_csv(text, ["g"])
 
 
 def test_short_lines_cannot_be_for_several_groups() -> None:
-    with pytest.raises(BadPlan, match="line 1 is not group,topic,partition,offset: a,0,5"):
+    with pytest.raises(BadResetFile, match="line 1 is not group,topic,partition,offset: a,0,5"):
         from_csv("a,0,5\n", ["g", "h"])
 
 

@@ -17,7 +17,7 @@ Serve = Callable[..., None]
 
 @pytest.fixture
 def fake_broker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Serve], None]:
-    """Puts a function in the place of `barnabas.broker.serve`; log handlers of the run are left alone."""
+    """Replaces `barnabas.broker.serve` by a function. Keeps the log handlers of the run."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("barnabas.cli.log_format.log_to_stderr", lambda *, quiet=False: None)
 
@@ -58,7 +58,7 @@ def test_quiet_broker_says_nothing(
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (OSError(errno.EADDRINUSE, "Address already in use"), "127.0.0.1:9092: the port is in use"),
         (OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address"), "no such address"),
@@ -68,12 +68,12 @@ def test_quiet_broker_says_nothing(
     ],
 )
 def test_failed_start_is_one_line_and_status_1(
-    fake_broker: Callable[[Serve], None], capsys: pytest.CaptureFixture[str], error: Exception, said: str
+    fake_broker: Callable[[Serve], None], capsys: pytest.CaptureFixture[str], error: Exception, message: str
 ) -> None:
     fake_broker(_raising(error))
     assert serve(None, []) == 1
     line = capsys.readouterr().err
-    assert said in line
+    assert message in line
     assert line.count("\n") == 1
 
 
@@ -93,14 +93,14 @@ def test_bad_configuration_is_one_line_and_status_1(capsys: pytest.CaptureFixtur
     assert line.count("\n") == 1
 
 
-def test_starter_in_the_foreground_is_told_when_the_broker_is_ready(
+def test_starter_is_notified_when_the_broker_is_ready(
     fake_broker: Callable[[Serve], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ready, told = os.pipe()
-    monkeypatch.setenv(READY_VARIABLE, str(told))
+    reader, writer = os.pipe()
+    monkeypatch.setenv(READY_VARIABLE, str(writer))
     fake_broker(_ready)
     assert serve(None, [], quiet=True) == 0
-    with open(ready, "rb") as pipe:
+    with open(reader, "rb") as pipe:
         assert pipe.read() == b"ready\n"
 
 

@@ -1,4 +1,4 @@
-"""Streams that fail, as both front doors meet them: in a process of their own, with real descriptors."""
+"""Streams that fail, in Kafka's tools and in barnabas: in a process of their own, with real descriptors."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from barnabas.cli.streams import failure_of
 TOOL = (
     "import sys\n"
     "from barnabas.cli.kafka.options import Options\n"
-    "from barnabas.cli.kafka.running import run_tool\n"
+    "from barnabas.cli.kafka.tool_runner import run_tool\n"
     "def work(given):\n"
     "    print(sys.stdin.read() + chr(9731) * {times})\n"
     "sys.exit(run_tool(Options('p', 'x'), work, ['word']))\n"
@@ -42,7 +42,7 @@ def test_tool_on_a_full_disk_is_one_line(times: int) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["--help"], ["topic", "--help"], ["version", "--json"]])
-def test_front_door_on_a_full_disk_is_one_line(arguments: Sequence[str]) -> None:
+def test_barnabas_on_a_full_disk_is_one_line(arguments: Sequence[str]) -> None:
     ran = _run(FRONT.format(arguments=arguments), ">/dev/full")
     assert ran.stderr == b"barnabas: The output cannot be written: No space left on device\n"
     assert ran.returncode == 1

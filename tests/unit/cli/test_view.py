@@ -43,7 +43,7 @@ def _on_terminal(program: str, *, interrupt: int = 0) -> tuple[str, int]:
             if interrupt and b"1000" in written:
                 process.send_signal(interrupt)
                 interrupt = 0
-    except OSError:  # how Linux tells that the other side of a terminal is closed
+    except OSError:  # on Linux: the other side of the terminal is closed
         pass
     finally:
         os.close(leader)

@@ -39,7 +39,7 @@ def test_peer_that_says_nothing_does_not_hide_the_next_bootstrap_server() -> Non
             assert cluster.cluster_id == "scripted"
 
 
-def test_nobody_there_names_every_address_once_in_one_line() -> None:
+def test_unreachable_cluster_names_every_address_once_in_one_line() -> None:
     with Cluster(_settings("127.0.0.1:1", "127.0.0.1:2")) as cluster, pytest.raises(Unreachable) as failure:
         cluster.nodes  # noqa: B018  asking is what fails
     text = str(failure.value)
@@ -51,7 +51,7 @@ def test_one_connection_serves_many_requests_to_a_broker() -> None:
     with ScriptedBroker() as broker, Cluster(_settings(broker.address)) as cluster:
         for _ in range(3):
             cluster.metadata([])
-            cluster.ask_controller("metadata", topics=[])
+            cluster.send_to_controller("metadata", topics=[])
         assert broker.connections == 2
 
 
@@ -67,7 +67,7 @@ def test_unknown_broker_lists_those_that_are_there() -> None:
         Cluster(_settings(broker.address)) as cluster,
         pytest.raises(Unreachable, match=r"no broker 7 \(it has 1\)"),
     ):
-        cluster.ask("metadata", to=7, topics=[])
+        cluster.request("metadata", to=7, topics=[])
 
 
 def test_error_that_passes_is_tried_again() -> None:
@@ -81,7 +81,7 @@ def test_error_that_passes_is_tried_again() -> None:
         Cluster(_settings(broker.address)) as cluster,
     ):
         assert cluster.retried(lambda: cluster.coordinator(GROUP, "g")) == 1
-        assert cluster.coordinator(GROUP, "g") == 1  # known by now: not asked again
+        assert cluster.coordinator(GROUP, "g") == 1  # cached: no second request
     assert list(codes) == []
 
 

@@ -23,7 +23,7 @@ def _one_line(error: BaseException) -> bool:
     return "\n" not in str(error) and str(error) != ""
 
 
-def test_versions_are_asked_first() -> None:
+def test_api_versions_is_the_first_request() -> None:
     with ScriptedBroker(versions={"metadata": 9}) as broker:
         connection = _connect(broker.port)
         assert connection.version_of("metadata") == 9
@@ -34,14 +34,14 @@ def test_versions_are_asked_first() -> None:
 def test_answer_that_comes_byte_by_byte_is_put_together() -> None:
     with ScriptedBroker(torn=True) as broker:
         connection = _connect(broker.port)
-        assert connection.ask("metadata", ALL).cluster_id == "scripted"
+        assert connection.request("metadata", ALL).cluster_id == "scripted"
         connection.close()
 
 
-def test_broker_too_old_for_the_newest_api_versions_is_asked_again() -> None:
+def test_broker_too_old_for_the_newest_api_versions_gets_an_older_one() -> None:
     with ScriptedBroker(versions={"api_versions": 0}) as broker:
         connection = _connect(broker.port)
-        assert connection.ask("metadata", ALL).cluster_id == "scripted"
+        assert connection.request("metadata", ALL).cluster_id == "scripted"
         connection.close()
 
 
@@ -49,25 +49,25 @@ def test_api_that_is_not_served_is_named() -> None:
     with ScriptedBroker() as broker:
         connection = _connect(broker.port)
         with pytest.raises(Unsupported, match=r"^The broker does not support ELECT_LEADERS$"):
-            connection.ask("elect_leaders", {})
+            connection.request("elect_leaders", {})
         assert connection.is_open
         connection.close()
 
 
-def test_versions_without_one_in_common_are_told() -> None:
+def test_versions_without_one_in_common_are_reported() -> None:
     with ScriptedBroker({"create_topics": {}}, versions={"create_topics": 1}) as broker:
         connection = _connect(broker.port)
         with pytest.raises(Unsupported, match="serves CREATE_TOPICS in versions 1 to 1"):
-            connection.ask("create_topics", {})
+            connection.request("create_topics", {})
         connection.close()
 
 
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b"", "closed before the answer"),
-        (b"\x00\x00", "closed before the answer"),
-        (b"\x00\x00\x00\x20half an answer", "closed before the answer"),
+        (b"", "closed before the response"),
+        (b"\x00\x00", "closed before the response"),
+        (b"\x00\x00\x00\x20half an answer", "closed before the response"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak the Kafka protocol"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "does not speak the Kafka protocol"),
         (b"\x15\x03\x01\x00\x02\x02\x50", "does not speak the Kafka protocol"),
@@ -75,9 +75,9 @@ def test_versions_without_one_in_common_are_told() -> None:
         (struct.pack(">i", 0), "does not speak the Kafka protocol"),
         (struct.pack(">i", 2**31 - 1), "does not speak the Kafka protocol"),
         (struct.pack(">ii", 4, 99), "does not speak the Kafka protocol"),
-        (struct.pack(">ii", 4, 1), "no such answer"),
-        (struct.pack(">ii", 12, 1) + b"\xff" * 8, "no such answer|unknown error"),
-        (struct.pack(">iih", 16, 1, 0) + b"\xff" * 10, "no such answer"),
+        (struct.pack(">ii", 4, 1), "not a valid response"),
+        (struct.pack(">ii", 12, 1) + b"\xff" * 8, "not a valid response|unknown error"),
+        (struct.pack(">iih", 16, 1, 0) + b"\xff" * 10, "not a valid response"),
     ],
 )
 def test_peer_that_is_no_broker_is_one_line(raw: bytes, reason: str) -> None:
@@ -109,21 +109,21 @@ def test_connection_that_failed_is_closed() -> None:
     with ScriptedBroker({"metadata": hang_up}) as broker:
         connection = _connect(broker.port)
         with pytest.raises(Unreachable):
-            connection.ask("metadata", ALL)
+            connection.request("metadata", ALL)
         assert not connection.is_open
 
 
 def test_greeting_has_no_more_time_than_the_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = Address("127.0.0.1", listener.getsockname()[1])
-        with pytest.raises(Unreachable, match=r"took the connection and said nothing for 0\.05 s"):
+        with pytest.raises(Unreachable, match=r"accepted the connection and did not respond for 0\.05 s"):
             Connection(address, client_id="test", connect_timeout=0.05, timeout=60.0)
 
 
 def test_answer_that_drips_in_is_given_up() -> None:
     with (
         ScriptedBroker(torn=True, pause=0.02) as broker,
-        pytest.raises(Unreachable, match="said nothing for"),
+        pytest.raises(Unreachable, match="did not respond for"),
     ):
         _connect(broker.port, timeout=0.1)
 
@@ -139,6 +139,6 @@ def test_answer_that_does_not_come_is_given_up() -> None:
         connection = _connect(broker.port)
         connection._timeout = 0.1
         with pytest.raises(TimedOut, match=r"did not answer METADATA in 0\.1 s$"):
-            connection.ask("metadata", ALL)
+            connection.request("metadata", ALL)
         given_up.set()
         assert not connection.is_open

@@ -10,13 +10,14 @@ from tests.patience import PATIENCE
 
 from barnabas.client.address import parse_addresses
 from barnabas.client.cluster import Cluster
-from barnabas.client.codec import decode_response
-from barnabas.client.connection import Connection, RawRequest
+from barnabas.client.connection import Connection
 from barnabas.client.errors import TimedOut, Unreachable
 from barnabas.client.settings import ClientSettings
+from barnabas.wire.message_codec import decode_response
+from barnabas.wire.outgoing_request import OutgoingRequest
 
-METADATA_1 = RawRequest("metadata", 3, 1, False, [struct.pack(">i", 0), b""])
-METADATA_9 = RawRequest("metadata", 3, 9, True, [b"\x01", memoryview(b"\x00\x00\x00\x00")])
+METADATA_1 = OutgoingRequest("metadata", 3, 1, False, [struct.pack(">i", 0), b""])
+METADATA_9 = OutgoingRequest("metadata", 3, 9, True, [b"\x01", memoryview(b"\x00\x00\x00\x00")])
 
 
 def _cluster(broker: ScriptedBroker, request_timeout: float = PATIENCE) -> Cluster:
@@ -27,7 +28,7 @@ def _cluster(broker: ScriptedBroker, request_timeout: float = PATIENCE) -> Clust
 
 @pytest.mark.parametrize("request_sent", [METADATA_1, METADATA_9])
 @pytest.mark.parametrize("torn", [False, True])
-def test_answers_come_in_the_order_of_the_requests(request_sent: RawRequest, torn: bool) -> None:
+def test_answers_come_in_the_order_of_the_requests(request_sent: OutgoingRequest, torn: bool) -> None:
     with ScriptedBroker(torn=torn) as broker, _cluster(broker) as cluster:
         connection = cluster.lease(1)
         for _ in range(3):
@@ -40,12 +41,12 @@ def test_answers_come_in_the_order_of_the_requests(request_sent: RawRequest, tor
         assert connection.is_idle
 
 
-def test_nobody_asks_while_answers_are_awaited() -> None:
+def test_no_other_request_while_responses_are_awaited() -> None:
     with ScriptedBroker() as broker, _cluster(broker) as cluster:
         connection = cluster.lease(1)
         connection.send(METADATA_1)
         with pytest.raises(RuntimeError, match="answers to earlier requests are awaited"):
-            connection.ask("metadata", {"topics": []})
+            connection.request("metadata", {"topics": []})
 
 
 def test_answer_is_received_into_the_buffer_that_is_given() -> None:
@@ -89,7 +90,7 @@ def test_silent_broker_is_given_up_in_time() -> None:
         assert not connection.is_open
 
 
-def test_lent_connection_is_nobody_elses() -> None:
+def test_lent_connection_is_exclusive() -> None:
     with ScriptedBroker() as broker, _cluster(broker) as cluster:
         first, second = cluster.lease(1), cluster.lease(1)
         assert first is not second
@@ -121,11 +122,11 @@ def test_connection_that_the_broker_closed_meanwhile_is_opened_again() -> None:
         cluster.connection(1)
         _hang_up(broker)
         assert cluster.metadata([]).controller_id == 1
-        assert cluster.ask("metadata", to=1, topics=[]).controller_id == 1
+        assert cluster.request("metadata", to=1, topics=[]).controller_id == 1
         assert cluster.lease(1) is not lent
 
 
-def test_broker_heard_of_serves_where_the_bootstrap_server_is_gone() -> None:
+def test_known_broker_serves_if_the_bootstrap_server_is_down() -> None:
     with ScriptedBroker() as other:
         with ScriptedBroker() as first:
 
@@ -148,6 +149,6 @@ def test_frame_larger_than_the_sockets_buffer_is_sent_whole() -> None:
     with ScriptedBroker() as broker, _cluster(broker) as cluster:
         names = [struct.pack(">h", 30_000) + b"x" * 30_000] * 200
         connection: Connection = cluster.lease(1)
-        connection.send(RawRequest("metadata", 3, 1, False, [struct.pack(">i", len(names)), *names]))
+        connection.send(OutgoingRequest("metadata", 3, 1, False, [struct.pack(">i", len(names)), *names]))
         connection.receive()
         assert len(broker.requests[-1].topics) == 200

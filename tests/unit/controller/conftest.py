@@ -7,11 +7,26 @@ import pytest
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.config.listeners import Listener
 from barnabas.controller.configs import ConfigAdmin
+from barnabas.controller.decision_writes import activation
 from barnabas.controller.topics import TopicAdmin
 from barnabas.metadata.cluster import ClusterMetadata
+from barnabas.metadata.image import NO_CONTROLLER
+from barnabas.metadata.membership import LogHistory, Membership
 from barnabas.metadata.sqlite_store import SqliteStore
 
 Connect = Callable[[], ClusterMetadata]
+
+
+def register(cluster: ClusterMetadata, broker_id: int) -> Membership:
+    """Register a broker in the session of `cluster`, and activate it."""
+    listener = Listener("PLAINTEXT", "PLAINTEXT", "localhost", 9092 + broker_id)
+    membership = Membership(cluster, broker_id, [listener])
+    if cluster.image.controller_id == NO_CONTROLLER:
+        membership.join(LogHistory())
+    else:
+        membership.register(LogHistory())
+    cluster.transaction([activation(cluster.store, cluster.image.registrations[broker_id])])
+    return membership
 
 
 @pytest.fixture
@@ -34,7 +49,7 @@ def connect(tmp_path: Path) -> Iterator[Connect]:
 def cluster(connect: Connect) -> ClusterMetadata:
     """One broker, number 0, which is the controller."""
     cluster = connect()
-    cluster.join(0, [Listener("PLAINTEXT", "PLAINTEXT", "localhost", 9092)])
+    register(cluster, 0)
     return cluster
 
 
@@ -56,7 +71,5 @@ def configs(cluster: ClusterMetadata, settings: BrokerConfig) -> ConfigAdmin:
 @pytest.fixture
 def three_brokers(cluster: ClusterMetadata) -> ClusterMetadata:
     for broker_id in (1, 2):
-        cluster.register_broker(
-            broker_id, [Listener("PLAINTEXT", "PLAINTEXT", "localhost", 9092 + broker_id)]
-        )
+        register(cluster, broker_id)
     return cluster

@@ -170,7 +170,7 @@ def test_change_of_another_broker_is_not_overwritten(
     connect: Connect, configs: ConfigAdmin, settings: BrokerConfig, cluster: ClusterMetadata
 ) -> None:
     other = connect()
-    other.close()  # it no longer hears of changes
+    other.close()  # It no longer receives changes.
     change(configs, TOPIC, "t", ("flush.ms", SET, "1"))
     change(ConfigAdmin(other, settings), TOPIC, "t", ("flush.messages", SET, "2"))
     cluster.refresh(["/config/topics/t"])

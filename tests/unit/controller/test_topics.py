@@ -9,19 +9,19 @@ from barnabas.base.errors import ErrorCode
 from barnabas.base.ids import ZERO_UUID, encode_uuid
 from barnabas.controller.requests import (
     AdoptedTopic,
+    CreatedTopic,
     DeletedTopic,
     NewPartitions,
     NewTopic,
     PartitionsResult,
     TopicRef,
-    TopicResult,
 )
 from barnabas.controller.topics import TopicAdmin
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.store import Create, StoreError
 
 
-def create(admin: TopicAdmin, topic: NewTopic) -> TopicResult:
+def create(admin: TopicAdmin, topic: NewTopic) -> CreatedTopic:
     (result,) = admin.create_topics([topic])
     return result
 
@@ -148,13 +148,13 @@ def test_topic_created_by_another_broker_a_moment_ago_exists(
 ) -> None:
     other = connect()
     other_admin = TopicAdmin(other, settings)
-    other.close()  # it no longer hears of changes
+    other.close()  # It no longer receives changes.
     create(admin, NewTopic("t"))
     (one, two) = other_admin.create_topics([NewTopic("t"), NewTopic("u")])
     assert (one.error, two.error) == (ErrorCode.topic_already_exists, ErrorCode.none)
 
 
-def test_race_for_a_topic_is_lost_gracefully(
+def test_lost_race_for_a_topic_is_an_error_in_the_result(
     cluster: ClusterMetadata, admin: TopicAdmin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = cluster.transaction
@@ -181,7 +181,9 @@ def test_failing_store_is_an_error_in_the_result(
         raise StoreError("the disk is full")
 
     monkeypatch.setattr(cluster.store, "transaction", fail)
-    assert create(admin, NewTopic("t")) == TopicResult("t", ErrorCode.kafka_storage_error, "the disk is full")
+    assert create(admin, NewTopic("t")) == CreatedTopic(
+        "t", ErrorCode.kafka_storage_error, "the disk is full"
+    )
     (deleted,) = admin.delete_topics([TopicRef("old")])
     (grown,) = admin.create_partitions([NewPartitions("old", 9)])
     assert deleted.error is grown.error is ErrorCode.kafka_storage_error
@@ -207,7 +209,7 @@ def test_partitions_are_added(admin: TopicAdmin, cluster: ClusterMetadata) -> No
     assert cluster.image.topic_configs["t"] == {"retention.ms": "7"}
 
 
-def test_partitions_are_added_where_asked(admin: TopicAdmin, three_brokers: ClusterMetadata) -> None:
+def test_partitions_are_added_on_the_given_brokers(admin: TopicAdmin, three_brokers: ClusterMetadata) -> None:
     create(admin, NewTopic("t", assignments=((0, (0, 1)),)))
     (result,) = admin.create_partitions([NewPartitions("t", 3, ((2, 1), (1, 0)))])
     assert result.error is ErrorCode.none

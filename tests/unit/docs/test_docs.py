@@ -12,6 +12,7 @@ from typing import NamedTuple
 import click
 import pytest
 from tests.patience import PROGRAM_PATIENCE
+from tools.file_map import render
 
 from barnabas.base.config.broker_keys import BROKER_KEYS
 from barnabas.base.config.topic_keys import TOPIC_KEYS
@@ -24,7 +25,9 @@ _ROOT = Path(__file__).parents[3]
 _PAGES = sorted(
     [*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")], key=lambda path: path.relative_to(_ROOT)
 )
-_EXAMPLES = ("README.md", "docs/testing.md")
+_PACKAGE = _ROOT / "src" / "barnabas"
+_EXAMPLES = ("README.md", "docs/clients.md", "docs/testing.md")
+_WITH_SUITES = ("README.md", "docs/testing.md")
 _ADDRESS = "127.0.0.1:9092"
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CLIENTS = ("confluent_kafka", "kafka", "aiokafka")
@@ -98,7 +101,7 @@ def test_script_runs_and_prints_what_the_page_says(
 
 
 @pytest.mark.needs("confluent_kafka")
-@pytest.mark.parametrize("page", _EXAMPLES)
+@pytest.mark.parametrize("page", _WITH_SUITES)
 def test_suites_pass(page: str, pytester: pytest.Pytester) -> None:
     suites = {f"test_line_{block.line}": block.text for block in _SUITES if block.page == page}
     pytester.makepyfile(**suites)
@@ -115,7 +118,7 @@ def test_ini_options_of_the_page_are_known(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("-p", "no:randomly", "--strict-config").assert_outcomes(passed=1)
 
 
-def _parse_front_door(words: list[str]) -> None:
+def _parse_command_line(words: list[str]) -> None:
     """Raises what the command line would complain about."""
     command: click.Command = barnabas
     context = click.Context(barnabas)
@@ -134,13 +137,13 @@ def test_command_exists_as_it_is_written(where: str, command: str) -> None:
             targets = re.findall(r"^([a-z]+):", (_ROOT / "Makefile").read_text(), re.MULTILINE)
             assert set(words[1:]) <= set(targets)
         case "barnabas":
-            _parse_front_door(words[1:])
+            _parse_command_line(words[1:])
         case "kafka-server-start":
             _parse(words[1:])
         case "pip" | "echo" | "kcat" | "kafka-server-stop":
             pass
         case unknown:
-            pytest.fail(f"{where}: nobody checks {unknown}")
+            pytest.fail(f"{where}: no check for {unknown}")
     for word in words:
         if word.startswith("config/"):
             assert (_ROOT / word).is_file()
@@ -158,7 +161,17 @@ def test_table_of_apis_is_the_registry() -> None:
 def test_apis_that_are_not_advertised_are_named() -> None:
     rows = _rows(_section("docs/compatibility.md", "APIs not served yet"))
     named = {name for row in rows for name in re.findall(r"\b[A-Z]\w+[a-z][A-Z]\w+", row[1])}
-    assert named == {api.name for api in APIS.values() if not api.is_advertised}
+    hidden = {api.name for api in APIS.values() if not api.is_advertised}
+    assert named == {name for name in hidden if name not in _between_brokers()}
+
+
+def test_apis_between_brokers_are_named() -> None:
+    rows = _rows(_section("docs/compatibility.md", "APIs between brokers"))
+    assert {row[1] for row in rows} == _between_brokers()
+
+
+def _between_brokers() -> set[str]:
+    return {api.name for api in APIS.values() if api.is_between_brokers}
 
 
 def _row(api: Api) -> list[str]:
@@ -193,26 +206,8 @@ def test_configuration_keys_of_the_page_exist() -> None:
     assert named <= BROKER_KEYS.keys() | TOPIC_KEYS.keys()
 
 
-def test_file_map_names_every_file_and_no_other() -> None:
-    text = _section("docs/architecture.md", "File map")
-    named: set[str] = set()
-    for row in _rows_of_all_tables(text):
-        named.update(re.findall(r"`([a-z0-9_/]+(?:\.py|/))`", row[0]))
-    sources = _ROOT / "src" / "barnabas"
-    present = {str(path.relative_to(sources)) for path in sources.rglob("*.py") if path.name != "__init__.py"}
-    covered = {file for file in present if any(_is_named(file, name) for name in named)}
-    unused = {name for name in named if not any(_is_named(file, name) for file in present)}
-    assert not present - covered, "docs/architecture.md has no line for these files"
-    assert not unused, "docs/architecture.md has lines for files that are gone"
-
-
-def _is_named(file: str, name: str) -> bool:
-    return file == name or (name.endswith("/") and file.startswith(name))
-
-
-def _rows_of_all_tables(text: str) -> Iterator[list[str]]:
-    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
-        yield from _rows(table)
+def test_page_of_files_is_up_to_date() -> None:
+    assert (_ROOT / "docs" / "files.md").read_text() == render(), "`make docs` writes it anew"
 
 
 # Links
@@ -238,15 +233,17 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_files_named_by_the_guide_to_a_new_api_exist() -> None:
+    text = (_ROOT / "docs" / "add-an-api.md").read_text()
+    named = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", text))
+    assert len(named) > 20
+    assert [name for name in named if not any((at / name).exists() for at in (_ROOT, _PACKAGE))] == []
+
+
 def test_every_decision_is_listed() -> None:
     directory = _ROOT / "docs" / "decisions"
     listed = set(re.findall(r"\]\((\d{4}-[a-z0-9-]+\.md)\)", (directory / "README.md").read_text()))
     assert listed == {path.name for path in directory.glob("[0-9]*.md")}
-
-
-def test_readme_has_room_for_the_measurements() -> None:
-    lines = (_ROOT / "README.md").read_text().splitlines()
-    assert lines.index("<!-- bench:begin -->") < lines.index("<!-- bench:end -->")
 
 
 @pytest.mark.parametrize("page", [str(path.relative_to(_ROOT)) for path in _PAGES])

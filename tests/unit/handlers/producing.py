@@ -1,24 +1,28 @@
 """Produce requests without a network: frames with a transactional id, a connection, and a coordinator that
-answers as it is told.
+answers as the test sets it.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from kio.schema.errors import ErrorCode
+from tests.fakes.connection import FakeConnection
 from tests.fakes.node import Node
 from tests.integration.clients.raw import decode, encode
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import KafkaError
 from barnabas.base.ids import TopicPartition
-from barnabas.coordinator.outcome import Outcome
 from barnabas.handlers.dispatch import Dispatcher
-from barnabas.network.connection import Peer
 from barnabas.network.responses import Parts, Pending
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
+from barnabas.runtime.outcome import Outcome
+from barnabas.transaction.coordinator import TransactionCoordinator
+from barnabas.transaction.partition_verification import verify_here
+from barnabas.transaction.peers import Codes
+from barnabas.transaction.requests import TransactionPartitions
 
 NEWEST, BEFORE_ADDING, BEFORE_ABORTABLE = 13, 11, 10
 PRODUCER = 7
@@ -36,26 +40,20 @@ def txn_batch(
     )
 
 
-class FakeConnection:
-    def __init__(self) -> None:
-        self.peer: Peer = Peer("localhost", 1, "PLAINTEXT")
-        self.shortcut: Callable[[memoryview], Parts | Pending | None] | None = None
-        self.is_closed: bool = False
-        self.reason: str = ""
-
-    def close(self, reason: str, *, is_fault: bool = False) -> None:
-        self.is_closed, self.reason = True, reason
-
-
 class FakeCoordinator:
     """Stands for the coordinator of a transaction, here or elsewhere; is its own shard."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
         self.errors: list[KafkaError | None] = []
         """What the next questions are answered with; None, or nothing left: yes."""
         self.is_slow: bool = False
         self._waiting: list[Callable[[], None]] = []
+
+    is_made: bool = True
+
+    def load(self) -> None:
+        """Everything is imported."""
 
     def get(self) -> "FakeCoordinator":
         return self
@@ -65,6 +63,9 @@ class FakeCoordinator:
 
     def read(self, key: str, operation: Callable[[Any], Any]) -> Deferred[Any]:
         return self._run(lambda: operation(self))
+
+    def verify(self, requested: TransactionPartitions) -> Deferred[Codes]:
+        return verify_here(cast(TransactionCoordinator, self), requested)
 
     def _run(self, operation: Callable[[], Any]) -> Deferred[Any]:
         answer: Deferred[Any] = Deferred()
@@ -107,8 +108,8 @@ class FakeCoordinator:
             return dict.fromkeys(partitions, error.code)
         return dict.fromkeys(partitions, ErrorCode.none)
 
-    def _note(self, *asked: Any) -> None:
-        self.asked.append(asked)
+    def _note(self, *call: Any) -> None:
+        self.calls.append(call)
         error = self.errors.pop(0) if self.errors else None
         if error is not None:
             raise error
@@ -120,7 +121,7 @@ class Producing:
     def __init__(self, node: Node, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.node: Node = node
         self.connection: FakeConnection = FakeConnection()
-        self._dispatcher: Dispatcher = Dispatcher(node.context, loop or asyncio.new_event_loop())
+        self._dispatcher: Dispatcher = Dispatcher(node.contexts, loop or asyncio.new_event_loop())
         self._own_loop: bool = loop is None
 
     def close(self) -> None:

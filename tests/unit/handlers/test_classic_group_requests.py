@@ -75,7 +75,7 @@ def test_a_member_without_a_sign_of_life_is_removed(node: Node) -> None:
 
 def test_a_leave_of_several_members_has_an_error_for_each(node: Node) -> None:
     joined = stable_leader(node)
-    members = [{"member_id": "nobody"}, {"member_id": joined.member_id}]
+    members = [{"member_id": "unknown"}, {"member_id": joined.member_id}]
     answer = node.ask("LeaveGroup", group_id="g", members=members)
     assert [each.error_code for each in answer.members] == [ErrorCode.unknown_member_id, ErrorCode.none]
 
@@ -83,7 +83,7 @@ def test_a_leave_of_several_members_has_an_error_for_each(node: Node) -> None:
 @pytest.mark.parametrize("version", range(3))
 def test_a_leave_of_one_member_has_its_error(node: Node, version: int) -> None:
     stable_leader(node)
-    answer = node.ask("LeaveGroup", version, group_id="g", member_id="nobody")
+    answer = node.ask("LeaveGroup", version, group_id="g", member_id="unknown")
     assert answer.error_code is ErrorCode.unknown_member_id
 
 

@@ -32,13 +32,13 @@ def test_answer_tells_what_was_made(start_node: StartNode) -> None:
 
     (result,) = ask(node, topic("t", configs=configs(cleanup_policy="compact")))
 
-    told = {each.name: (each.value, each.config_source) for each in result.configs}
+    described = {each.name: (each.value, each.config_source) for each in result.configs}
     assert (result.num_partitions, result.replication_factor) == (4, 1)
     assert result.topic_id == node.image.topics["t"].topic_id
     assert result.topic_config_error_code == 0
-    assert told["cleanup.policy"] == ("compact", 1)
-    assert told["retention.ms"][0] == "7200000"
-    assert told["segment.bytes"] == ("1073741824", 5)
+    assert described["cleanup.policy"] == ("compact", 1)
+    assert described["retention.ms"][0] == "7200000"
+    assert described["segment.bytes"] == ("1073741824", 5)
 
 
 def test_validate_only_makes_nothing(node: Node) -> None:

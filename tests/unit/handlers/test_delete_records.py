@@ -60,5 +60,5 @@ def test_internal_topics_keep_their_records(node: Node) -> None:
 def test_unknown_partitions_and_those_led_elsewhere(node: Node) -> None:
     assert ask(node, 0, topic="none") == (ErrorCode.unknown_topic_or_partition, -1)
     assert ask(node, 0, partition=1) == (ErrorCode.unknown_topic_or_partition, -1)
-    node.partitions.get("t", 0).leader_id = 5
+    node.elect("t", leader=5)
     assert ask(node, 0) == (ErrorCode.not_leader_or_follower, -1)

@@ -14,7 +14,7 @@ def test_cluster_controller_and_brokers(node: Node, version: int) -> None:
     assert response.cluster_authorized_operations == -2147483648
 
 
-def test_authorized_operations_when_asked_for(node: Node) -> None:
+def test_authorized_operations_if_requested(node: Node) -> None:
     response = node.ask("DescribeCluster", include_cluster_authorized_operations=True)
 
     assert response.cluster_authorized_operations == 0b1_1111_1010_0000

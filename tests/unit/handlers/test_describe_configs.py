@@ -61,7 +61,7 @@ def test_types_and_documentation(node: Node) -> None:
     assert silent.documentation is None
 
 
-def test_only_the_keys_asked_for(node: Node) -> None:
+def test_only_requested_keys(node: Node) -> None:
     node.create_topic("t")
 
     assert values(ask(node, TOPIC, "t", "retention.ms", "no.such.key")) == {"retention.ms": "604800000"}
@@ -83,7 +83,7 @@ def test_broker_describes_itself_with_secrets_hidden(start_node: StartNode) -> N
 
 def test_empty_name_describes_the_cluster_s_defaults(node: Node) -> None:
     assert values(ask(node, BROKER, "")) == {}
-    node.context.config = node.config.with_dynamic({}, {"log.retention.ms": "5000"})
+    node.settings.replace(node.config.with_dynamic({}, {"log.retention.ms": "5000"}))
 
     assert values(ask(node, BROKER, "")) == {"log.retention.ms": "5000"}
 

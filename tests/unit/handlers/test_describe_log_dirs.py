@@ -28,7 +28,7 @@ def test_sizes_of_all_partitions(node: Node, version: int, tmp_path: Path) -> No
     assert shown(result) == {("a", 0): (0, 0, False), ("a", 1): (size, 0, False), ("b", 0): (0, 0, False)}
 
 
-def test_only_the_partitions_asked_for(node: Node) -> None:
+def test_only_requested_partitions(node: Node) -> None:
     node.create_topic("a", 2)
 
     (result,) = node.ask("DescribeLogDirs", topics=[{"topic": "a", "partitions": [1, 7]}]).results
@@ -48,7 +48,7 @@ def test_room_on_the_disk(node: Node) -> None:
 def test_every_directory_answers_for_itself(start_node: StartNode, tmp_path: Path) -> None:
     node = start_node({"log.dirs": f"{tmp_path}/one,{tmp_path}/two"})
     node.create_topic("a", 2)
-    node.logs.directories[0].fail(OSError("gone"))
+    node.logs.directories[0].fail(OSError("failed"))
 
     first, second = node.ask("DescribeLogDirs", topics=None).results
 

@@ -5,37 +5,25 @@ from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 import pytest
+from tests.fakes.connection import FakeConnection
 from tests.fakes.node import Node
 
 from barnabas.base.deferred import Deferred
 from barnabas.base.errors import InvalidRequest
-from barnabas.handlers import dispatch, registry
-from barnabas.handlers.context import Context, Request
+from barnabas.handlers import registry, routes
+from barnabas.handlers.context import Request
 from barnabas.handlers.dispatch import Dispatcher
-from barnabas.network.connection import Connection, Peer
+from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.wire import Reply
 
 METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 3, 18, 19, 22
 
 
-class FakeConnection:
-    def __init__(self) -> None:
-        self.peer: Peer = Peer("localhost", 1, "PLAINTEXT")
-        self.shortcut: None = None
-        self.closed: list[tuple[str, bool]] = []
-
-    def close(self, reason: str, *, is_fault: bool = False) -> None:
-        self.closed.append((reason, is_fault))
-
-    def __repr__(self) -> str:
-        return "localhost:1"
-
-
 class Harness:
     def __init__(self, node: Node) -> None:
         self.connection: FakeConnection = FakeConnection()
-        self.dispatcher: Dispatcher = Dispatcher(node.context, asyncio.get_running_loop())
+        self.dispatcher: Dispatcher = Dispatcher(node.contexts, asyncio.get_running_loop())
 
     def send(
         self, key: int, version: int, body: bytes = b"", correlation_id: int = 7
@@ -50,10 +38,10 @@ def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 @pytest.fixture
 def handlers(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
-    """Handlers that take the place of the real ones, by API key."""
+    """Handlers that replace the real ones, by API key."""
     replaced: dict[int, Any] = {}
     real = registry.handler_of
-    monkeypatch.setattr(dispatch, "handler_of", lambda key: replaced.get(key) or real(key))
+    monkeypatch.setattr(routes, "handler_of", lambda key: replaced.get(key) or real(key))
     return replaced
 
 
@@ -100,8 +88,8 @@ def test_violation_closes_the_connection(
     async def scenario() -> None:
         harness = Harness(node)
         assert harness.send(key, version, body) is None
-        ((told, is_fault),) = harness.connection.closed
-        assert told.startswith(reason)
+        ((cause, is_fault),) = harness.connection.closed
+        assert cause.startswith(reason)
         assert is_fault
 
     run(scenario)
@@ -110,7 +98,7 @@ def test_violation_closes_the_connection(
 def test_defect_closes_the_connection_and_is_logged_with_its_traceback(
     node: Node, handlers: dict[int, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(context: Context, request: Request) -> Reply:
+    def broken(context: object, request: Request) -> Reply:
         raise ZeroDivisionError
 
     async def scenario() -> None:
@@ -129,7 +117,7 @@ def test_defect_closes_the_connection_and_is_logged_with_its_traceback(
 def test_error_that_a_handler_lets_through_closes_the_connection_without_traceback(
     node: Node, handlers: dict[int, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refusing(context: Context, request: Request) -> Reply:
+    def refusing(context: object, request: Request) -> Reply:
         raise InvalidRequest("not like this")
 
     async def scenario() -> None:
@@ -148,7 +136,7 @@ def test_handler_that_takes_time_is_answered_later_and_waited_for(
     async def scenario() -> None:
         may_go_on = asyncio.Event()
 
-        async def slow(context: Context, request: Request) -> Reply:
+        async def slow(context: object, request: Request) -> Reply:
             await may_go_on.wait()
             return Reply(topics=[])
 
@@ -184,11 +172,11 @@ def test_an_answer_that_is_given_later_leaves_when_its_giver_is_done(
     run(scenario)
 
 
-def test_what_a_client_asked_for_is_done_although_it_hung_up(node: Node, handlers: dict[int, Any]) -> None:
+def test_request_is_completed_although_its_client_disconnected(node: Node, handlers: dict[int, Any]) -> None:
     async def scenario() -> None:
         done: list[bool] = []
 
-        async def slow(context: Context, request: Request) -> Reply:
+        async def slow(context: object, request: Request) -> Reply:
             await asyncio.sleep(0)
             done.append(True)
             return Reply(topics=[])
@@ -209,7 +197,7 @@ def test_defect_in_a_handler_that_takes_time_closes_the_connection(
     node: Node, handlers: dict[int, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
-        async def broken(context: Context, request: Request) -> Reply:
+        async def broken(context: object, request: Request) -> Reply:
             raise ZeroDivisionError
 
         handlers[CREATE_TOPICS] = broken
@@ -219,4 +207,4 @@ def test_defect_in_a_handler_that_takes_time_closes_the_connection(
         assert harness.connection.closed == [("internal error", True)]
 
     run(scenario)
-    assert "nobody foresaw" in caplog.text
+    assert "Unexpected error" in caplog.text

@@ -54,15 +54,15 @@ def test_a_stable_group_is_described_at_every_version(node: Node, version: int) 
     assert (member.member_metadata, member.member_assignment) == (b"m", b"all")
 
 
-def test_operations_are_told_to_those_who_ask(node: Node) -> None:
-    asked = node.ask("DescribeGroups", groups=["g"], include_authorized_operations=True).groups[0]
-    assert asked.authorized_operations == sum(1 << bit for bit in (3, 6, 8, 10, 11))
+def test_authorized_operations_if_requested(node: Node) -> None:
+    described = node.ask("DescribeGroups", groups=["g"], include_authorized_operations=True).groups[0]
+    assert described.authorized_operations == sum(1 << bit for bit in (3, 6, 8, 10, 11))
     assert node.ask("DescribeGroups", groups=["g"]).groups[0].authorized_operations == -(1 << 31)
 
 
 @pytest.mark.parametrize("version", range(7))
-def test_a_group_nobody_knows_is_dead(node: Node, version: int) -> None:
-    group = node.ask("DescribeGroups", version, groups=["nobody"]).groups[0]
+def test_unknown_group_is_dead(node: Node, version: int) -> None:
+    group = node.ask("DescribeGroups", version, groups=["unknown"]).groups[0]
     assert group.group_state == "Dead"
     assert group.error_code is (ErrorCode.group_id_not_found if version >= 6 else ErrorCode.none)
     empty = node.ask("DescribeGroups", version, groups=[""]).groups[0]
@@ -70,11 +70,11 @@ def test_a_group_nobody_knows_is_dead(node: Node, version: int) -> None:
 
 
 def test_groups_are_deleted_with_their_offsets_unless_they_have_members(node: Node) -> None:
-    answer = node.ask("DeleteGroups", groups_names=["alone", "g", "nobody", ""])
+    answer = node.ask("DeleteGroups", groups_names=["alone", "g", "unknown", ""])
     assert {each.group_id: each.error_code for each in answer.results} == {
         "alone": ErrorCode.none,
         "g": ErrorCode.non_empty_group,
-        "nobody": ErrorCode.group_id_not_found,
+        "unknown": ErrorCode.group_id_not_found,
         "": ErrorCode.invalid_group_id,
     }
     assert [group.group_id for group in node.ask("ListGroups").groups] == ["g"]

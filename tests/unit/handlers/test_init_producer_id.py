@@ -74,7 +74,7 @@ def test_store_that_fails_is_an_error_of_the_request(node: Node, monkeypatch: py
     def fail() -> int:
         raise StoreError("no disk")
 
-    monkeypatch.setattr(node.context.producer_ids, "next_producer_id", fail)
+    monkeypatch.setattr(node.parts.producer_ids, "next_producer_id", fail)
 
     assert ask(node).error_code is ErrorCode.unknown_server_error
 
@@ -115,16 +115,16 @@ def test_two_phase_commit_that_is_not_enabled_is_refused(
     start_node: StartNode, field: str, error: ErrorCode
 ) -> None:
     node = with_transactions(start_node, UNSTABLE)
-    asked: dict[str, Any] = {"transactional_id": "tx", "transaction_timeout": timedelta(seconds=1)}
+    fields: dict[str, Any] = {"transactional_id": "tx", "transaction_timeout": timedelta(seconds=1)}
 
-    refused = ask(node, 6, **(asked | {field: True}))
-    granted = ask(node, 6, **asked)
+    refused = ask(node, 6, **(fields | {field: True}))
+    granted = ask(node, 6, **fields)
 
     assert (refused.error_code, refused.producer_id, refused.producer_epoch) == (error, -1, -1)
     assert (granted.error_code, granted.producer_epoch) == (ErrorCode.none, 0)
 
 
-def test_a_kept_transaction_is_told_beside_the_new_producer(start_node: StartNode) -> None:
+def test_kept_transaction_is_in_the_response_with_the_new_producer(start_node: StartNode) -> None:
     node = with_transactions(start_node, TWO_PHASE)
     first = ask(node, 6, "tx", enable2_pc=True)  # it needs no timeout
     added = node.ask(

@@ -85,7 +85,7 @@ def test_special_timestamp_of_a_newer_version_is_not_supported(
         assert (answer.error_code is ErrorCode.unsupported_version) == (version < first)
 
 
-def test_leader_epoch_is_told(node: Node) -> None:
+def test_response_has_the_leader_epoch(node: Node) -> None:
     epochs = {
         timestamp: ask(node, timestamp).leader_epoch for timestamp in (EARLIEST, LATEST, T0, LATEST_TIERED)
     }
@@ -99,7 +99,7 @@ def test_leader_epoch_is_checked(node: Node, epoch: int, error: int) -> None:
 
 
 def test_older_leader_epoch_is_fenced(node: Node) -> None:
-    node.partitions.get("t", 0).leader_epoch = 3
+    node.elect("t", epoch=3)
 
     assert ask(node, LATEST, epoch=2).error_code is ErrorCode.fenced_leader_epoch
 
@@ -121,7 +121,7 @@ def test_consumers_see_up_to_the_high_watermark_and_replicas_to_the_end(node: No
     assert found(ask(node, LATEST, replica_id=2)) == (6, -1)
 
 
-def test_partition_asked_for_twice_is_refused(node: Node) -> None:
+def test_duplicate_partition_is_refused(node: Node) -> None:
     twice = [{"partition_index": 0, "timestamp": LATEST}] * 2
 
     response = node.ask("ListOffsets", replica_id=-1, topics=[{"name": "t", "partitions": twice}])
@@ -134,7 +134,7 @@ def test_unknown_partition(node: Node) -> None:
 
 
 def test_other_broker_s_partition_is_read_by_debugging_consumers_only(node: Node) -> None:
-    node.partitions.get("t", 0).leader_id = 5
+    node.elect("t", leader=5)
 
     assert ask(node, LATEST).error_code is ErrorCode.not_leader_or_follower
     assert found(ask(node, LATEST, replica_id=-2)) == (6, -1)

@@ -3,14 +3,15 @@
 import asyncio
 import dataclasses
 import struct
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
 import pytest
 from kio.index import load_request_schema
+from tests.fakes.connection import FakeConnection
 from tests.fakes.node import Node, entity
 from tests.strategies.entities import entity_in, written
-from tests.unit.handlers.test_dispatch import FakeConnection
 
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.handlers import long_request_table
@@ -20,7 +21,7 @@ from barnabas.handlers.registry import APIS
 from barnabas.network.connection import Connection
 from barnabas.network.slices import SLICE_SECONDS, Slices
 
-NAMES = ["orders", "payments", "nobody", "", "bad name", *[f"x{number}" for number in range(12)]]
+NAMES = ["orders", "payments", "unknown", "", "bad name", *[f"x{number}" for number in range(12)]]
 ID = UUID(int=7)
 
 
@@ -32,7 +33,7 @@ def _topics(inner: dict[str, Any], counts: tuple[int, ...] = (1, 11, 0, 4)) -> l
             "topic_id": ID,
             "partitions": [{"partition_index": n, "partition": n, **inner} for n in range(count)],
         }
-        for name, count in zip(["orders", "payments", "nobody", "x"], counts, strict=True)
+        for name, count in zip(["orders", "payments", "unknown", "x"], counts, strict=True)
     ]
 
 
@@ -68,7 +69,7 @@ REQUESTS: list[tuple[str, int, dict[str, Any]]] = [
 
 
 def _fitting(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """Without what this version has no place for."""
+    """Without the fields that this version lacks."""
     fitting = {}
     for field in dataclasses.fields(kind):
         if field.name in values:
@@ -89,7 +90,7 @@ def encode(api: str, version: int, **fields: Any) -> bytes:
 
 async def _answer(node: Node, frame: bytes) -> bytes:
     connection = FakeConnection()
-    dispatcher = Dispatcher(node.context, asyncio.get_running_loop())
+    dispatcher = Dispatcher(node.contexts, asyncio.get_running_loop())
     given = dispatcher.on_frame(cast(Connection, connection), memoryview(frame).toreadonly())
     assert given is not None, connection.closed
     parts = await completed(given)
@@ -144,7 +145,8 @@ class Time:
 
 def test_others_have_their_turn_while_a_long_request_is_answered(node: Node) -> None:
     time = Time()
-    node.context.slices, node.context.holds = Slices(time), LoopHolds(time)
+    serving = replace(node.contexts.serving, slices=Slices(time), holds=LoopHolds(time))
+    node.contexts = replace(node.contexts, serving=serving)
     frame = encode("describe_groups", 5, groups=["g"] * 20_000)
 
     async def scenario() -> int:
@@ -157,7 +159,7 @@ def test_others_have_their_turn_while_a_long_request_is_answered(node: Node) -> 
         return passes
 
     assert asyncio.run(scenario()) > 20_000 / 200 * 0.001 / SLICE_SECONDS
-    assert node.context.holds.count == 0
+    assert serving.holds.count == 0
 
 
 def test_array_that_is_not_cut_is_bounded(node: Node) -> None:
@@ -166,7 +168,7 @@ def test_array_that_is_not_cut_is_bounded(node: Node) -> None:
 
     async def scenario() -> list[tuple[str, bool]]:
         connection = FakeConnection()
-        dispatcher = Dispatcher(node.context, asyncio.get_running_loop())
+        dispatcher = Dispatcher(node.contexts, asyncio.get_running_loop())
         dispatcher.on_frame(cast(Connection, connection), memoryview(frame).toreadonly())
         await dispatcher.drain()
         return connection.closed
@@ -182,7 +184,7 @@ def test_torn_request_closes_the_connection(node: Node, size: int) -> None:
 
     async def scenario() -> list[tuple[str, bool]]:
         connection = FakeConnection()
-        dispatcher = Dispatcher(node.context, asyncio.get_running_loop())
+        dispatcher = Dispatcher(node.contexts, asyncio.get_running_loop())
         dispatcher.on_frame(cast(Connection, connection), memoryview(frame[:-size]).toreadonly())
         await dispatcher.drain()
         return connection.closed

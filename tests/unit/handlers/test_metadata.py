@@ -9,7 +9,7 @@ from tests.unit.handlers.conftest import StartNode
 
 from barnabas.metadata.image import Address, BrokerImage
 
-NOT_ASKED = -2147483648
+NOT_REQUESTED = -2147483648
 
 
 def names(response: Any) -> list[str]:
@@ -51,7 +51,7 @@ def test_empty_list_asks_for_all_topics_in_version_0_and_for_none_later(node: No
     assert names(node.ask("Metadata", 1, topics=[])) == []
 
 
-def test_partitions_say_who_leads_them(node: Node) -> None:
+def test_partitions_have_their_leader(node: Node) -> None:
     node.create_topic("a", 2)
 
     (topic,) = node.ask("Metadata", topics=[{"name": "a", "topic_id": None}]).topics
@@ -59,13 +59,13 @@ def test_partitions_say_who_leads_them(node: Node) -> None:
     assert topic.error_code is ErrorCode.none
     assert topic.topic_id == node.image.topics["a"].topic_id
     assert not topic.is_internal
-    assert topic.topic_authorized_operations == NOT_ASKED
+    assert topic.topic_authorized_operations == NOT_REQUESTED
     for number, partition in enumerate(topic.partitions):
         assert (partition.partition_index, partition.leader_id, partition.leader_epoch) == (number, 0, 0)
         assert (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas) == ((0,), (0,), ())
 
 
-def test_cluster_is_told_with_the_addresses_of_the_client_s_listener(start_node: StartNode) -> None:
+def test_brokers_have_the_addresses_of_the_client_s_listener(start_node: StartNode) -> None:
     node = start_node(
         {
             "listeners": "INSIDE://localhost:9092,OUTSIDE://localhost:9093",
@@ -150,8 +150,8 @@ def test_deleted_topic_does_not_come_back_at_once(node: Node) -> None:
 
 
 def test_topic_that_could_not_be_deleted_can_be_created(node: Node) -> None:
-    node.ask("DeleteTopics", 6, topics=[{"name": "nobody-has-it"}])
-    (topic,) = node.ask("Metadata", topics=[{"name": "nobody-has-it"}]).topics
+    node.ask("DeleteTopics", 6, topics=[{"name": "unknown"}])
+    (topic,) = node.ask("Metadata", topics=[{"name": "unknown"}]).topics
     assert topic.error_code is ErrorCode.none
 
 
@@ -225,10 +225,10 @@ def test_version_0_shows_living_replicas_only(node: Node) -> None:
     assert (partition.replica_nodes, partition.isr_nodes) == ((0,), ())
 
 
-def test_authorized_operations_when_asked_for(node: Node) -> None:
+def test_authorized_operations_if_requested(node: Node) -> None:
     node.create_topic("a")
 
-    asked = node.ask(
+    described = node.ask(
         "Metadata",
         10,
         topics=None,
@@ -238,10 +238,10 @@ def test_authorized_operations_when_asked_for(node: Node) -> None:
     silent = node.ask("Metadata", 10, topics=None)
 
     topic_bits, cluster_bits = 0b1101_1111_1000, 0b1_1111_1010_0000
-    assert (asked.topics[0].topic_authorized_operations, asked.cluster_authorized_operations) == (
+    assert (described.topics[0].topic_authorized_operations, described.cluster_authorized_operations) == (
         topic_bits,
         cluster_bits,
     )
     assert (silent.topics[0].topic_authorized_operations, silent.cluster_authorized_operations) == (
-        NOT_ASKED,
+        NOT_REQUESTED,
     ) * 2

@@ -9,8 +9,8 @@ from tests.fakes.node import Node
 def node(node: Node) -> Node:
     """Epoch 0 wrote offsets 0 and 1, epoch 3 wrote 2."""
     node.create_topic("t")
-    partition = node.append("t", 1, 2)
-    partition.leader_epoch = 3
+    node.append("t", 1, 2)
+    node.elect("t", epoch=3)
     node.append("t", 3)
     return node
 
@@ -25,7 +25,7 @@ def ask(node: Node, epoch: int, version: int = 4, *, current: int = -1, topic: s
     ("epoch", "expected"), [(0, (0, 2)), (1, (0, 2)), (2, (0, 2)), (3, (3, 3)), (4, (-1, -1)), (-1, (-1, -1))]
 )
 @pytest.mark.parametrize("version", [2, 3, 4])
-def test_largest_epoch_up_to_the_asked_one_and_its_end(
+def test_largest_epoch_up_to_the_requested_one_and_its_end(
     node: Node, version: int, epoch: int, expected: tuple[int, int]
 ) -> None:
     answer = ask(node, epoch, version)
@@ -44,7 +44,7 @@ def test_current_leader_epoch_is_checked(node: Node, current: int, error: ErrorC
 
 def test_errors_of_partitions_that_are_not_led_here(node: Node) -> None:
     assert ask(node, 0, topic="none").error_code is ErrorCode.unknown_topic_or_partition
-    node.partitions.get("t", 0).leader_id = 5
+    node.elect("t", leader=5)
     answer = ask(node, 0)
     assert answer.error_code is ErrorCode.not_leader_or_follower
     assert (answer.leader_epoch, answer.end_offset) == (-1, -1)

@@ -65,12 +65,12 @@ def test_no_topics_asks_for_all_that_have_an_offset(node: Node, version: int) ->
     assert {each.partition_index: each.committed_offset for each in topic.partitions} == {0: 1, 2: 3}
 
 
-def test_several_groups_are_asked_for_at_once(node: Node) -> None:
+def test_one_request_names_several_groups(node: Node) -> None:
     commit(node, {0: 5})
-    groups = [{"group_id": name, "topics": None} for name in ("g", "nobody")]
+    groups = [{"group_id": name, "topics": None} for name in ("g", "unknown")]
     known, unknown = node.ask("OffsetFetch", groups=groups).groups
     assert (known.group_id, len(known.topics)) == ("g", 1)
-    assert (unknown.group_id, unknown.topics, unknown.error_code) == ("nobody", (), ErrorCode.none)
+    assert (unknown.group_id, unknown.topics, unknown.error_code) == ("unknown", (), ErrorCode.none)
 
 
 def test_what_does_not_exist_is_an_error_of_its_partition(node: Node) -> None:
@@ -109,4 +109,4 @@ def test_offsets_are_deleted(node: Node) -> None:
     codes = {each.partition_index: each.error_code for each in answer.topics[0].partitions}
     assert codes == {0: ErrorCode.none, 9: ErrorCode.unknown_topic_or_partition}
     assert [each.committed_offset for each in fetch(node, 9, 0, 1)] == [-1, 6]
-    assert node.ask("OffsetDelete", group_id="nobody").error_code is ErrorCode.group_id_not_found
+    assert node.ask("OffsetDelete", group_id="unknown").error_code is ErrorCode.group_id_not_found

@@ -1,4 +1,4 @@
-"""Transactional batches, with a coordinator that answers at once: who is asked, what the producer is told."""
+"""Transactional batches, with a coordinator that answers at once: its calls and the responses."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +38,7 @@ ALL_VERSIONS = range(3, NEWEST + 1)
 @pytest.fixture
 def coordinator(node: Node) -> FakeCoordinator:
     fake = FakeCoordinator()
-    node.context.transaction_host = fake  # type: ignore[assignment]
+    node.use_transaction_host(fake)
     return fake
 
 
@@ -55,11 +55,11 @@ def end_transaction(node: Node, *, epoch: int = 0, commit: bool = True, partitio
     node.partitions.get("t", partition).append(marker, -1, origin=AppendOrigin.COORDINATOR)
 
 
-# --- who is asked ---------------------------------------------------------------------------------------
+# --- calls of the coordinator ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", ALL_VERSIONS)
-def test_first_batch_is_asked_about_and_the_next_ones_are_not(
+def test_first_batch_is_verified_and_the_next_ones_are_not(
     producing: Producing, coordinator: FakeCoordinator, version: int
 ) -> None:
     for sequence in range(3):
@@ -67,56 +67,56 @@ def test_first_batch_is_asked_about_and_the_next_ones_are_not(
     partitions = [TopicPartition("t", 0)]
     adds = ("add", "tx", PRODUCER, 0, partitions, 2)
     verifies = ("verify", "tx", PRODUCER, 0, partitions)
-    assert coordinator.asked == [adds if version > BEFORE_ADDING else verifies]
+    assert coordinator.calls == [adds if version > BEFORE_ADDING else verifies]
     assert producing.end_offset() == 3
 
 
-def test_partitions_of_one_request_are_asked_about_together(
+def test_partitions_of_one_request_are_verified_together(
     producing: Producing, coordinator: FakeCoordinator
 ) -> None:
     assert producing.code(txn_batch()) is ErrorCode.none
     codes = producing.codes({0: txn_batch(1), 1: txn_batch(), 2: txn_batch()})
     assert codes == [ErrorCode.none] * 3
-    assert coordinator.asked[1][4] == [TopicPartition("t", 1), TopicPartition("t", 2)]
+    assert coordinator.calls[1][4] == [TopicPartition("t", 1), TopicPartition("t", 2)]
 
 
-def test_next_transaction_is_asked_about_again(producing: Producing, coordinator: FakeCoordinator) -> None:
+def test_next_transaction_is_verified_again(producing: Producing, coordinator: FakeCoordinator) -> None:
     producing.code(txn_batch())
     end_transaction(producing.node, epoch=1)
     assert producing.code(txn_batch(epoch=1)) is ErrorCode.none
-    assert [asked[3] for asked in coordinator.asked] == [0, 1]
+    assert [call[3] for call in coordinator.calls] == [0, 1]
 
 
-def test_idempotent_batches_ask_nobody(producing: Producing, coordinator: FakeCoordinator) -> None:
+def test_idempotent_batches_need_no_coordinator(producing: Producing, coordinator: FakeCoordinator) -> None:
     assert producing.code(txn_batch(transactional=False)) is ErrorCode.none
     assert producing.code(txn_batch(1, transactional=False), transactional_id=None) is ErrorCode.none
-    assert coordinator.asked == []
+    assert coordinator.calls == []
 
 
 def test_partitions_that_are_not_here_are_not_added(
     producing: Producing, coordinator: FakeCoordinator
 ) -> None:
-    producing.node.partitions.get("t", 1).leader_id = 99
+    producing.node.elect("t", 1, leader=99)
     codes = producing.codes({0: txn_batch(), 1: txn_batch(), 5: txn_batch()})
     expected = [ErrorCode.none, ErrorCode.not_leader_or_follower, ErrorCode.unknown_topic_or_partition]
     assert codes == expected
-    assert coordinator.asked[0][4] == [TopicPartition("t", 0)]
+    assert coordinator.calls[0][4] == [TopicPartition("t", 0)]
 
 
 def test_without_verification_only_version_two_asks(start_node: StartNode) -> None:
     node = start_node({"transaction.partition.verification.enable": "false"})
     coordinator = FakeCoordinator()
-    node.context.transaction_host = coordinator  # type: ignore[assignment]
+    node.use_transaction_host(coordinator)
     node.create_topic("t", 2)
     producing = Producing(node)
     assert producing.code(txn_batch(), version=BEFORE_ADDING) is ErrorCode.none
-    assert coordinator.asked == []
+    assert coordinator.calls == []
     assert producing.codes({1: txn_batch()}, version=NEWEST) == [ErrorCode.none]
-    assert [asked[0] for asked in coordinator.asked] == ["add"]
+    assert [call[0] for call in coordinator.calls] == ["add"]
     producing.close()
 
 
-# --- what the producer is told --------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [BEFORE_ABORTABLE, BEFORE_ADDING, NEWEST])
@@ -179,7 +179,7 @@ def test_later_batch_does_not_overtake_one_that_could_not_be_verified(
 def test_fenced_epoch_is_refused_without_asking(producing: Producing, coordinator: FakeCoordinator) -> None:
     end_transaction(producing.node, epoch=4)
     assert producing.code(txn_batch(epoch=3)) is ErrorCode.invalid_producer_epoch
-    assert coordinator.asked == []
+    assert coordinator.calls == []
 
 
 def test_plain_batch_in_an_open_transaction_is_refused(producing: Producing) -> None:
@@ -203,7 +203,7 @@ def test_records_of_a_transaction_without_its_id_refuse_the_whole_request(
     plain = txn_batch(transactional=False, pid=8)
     codes = producing.codes({0: plain, 1: txn_batch()}, version=version, transactional_id=None)
     assert codes == [ErrorCode.transactional_id_authorization_failed] * 2
-    assert (producing.end_offset(0), coordinator.asked) == (0, [])
+    assert (producing.end_offset(0), coordinator.calls) == (0, [])
 
 
 @pytest.mark.parametrize("other", [txn_batch(pid=8), txn_batch(epoch=1)])
@@ -212,14 +212,14 @@ def test_two_producers_in_one_request_refuse_the_whole_request(
 ) -> None:
     codes = producing.codes({0: txn_batch(), 1: other})
     assert codes == [ErrorCode.invalid_producer_id_mapping] * 2
-    assert (producing.end_offset(0), coordinator.asked) == (0, [])
+    assert (producing.end_offset(0), coordinator.calls) == (0, [])
 
 
 def test_transactional_batch_without_producer_is_refused(
     producing: Producing, coordinator: FakeCoordinator
 ) -> None:
     assert producing.code(txn_batch(-1, epoch=-1, pid=-1)) is ErrorCode.invalid_record
-    assert coordinator.asked == []
+    assert coordinator.calls == []
 
 
 def test_markers_are_not_a_clients_to_write(producing: Producing, coordinator: FakeCoordinator) -> None:
@@ -227,16 +227,16 @@ def test_markers_are_not_a_clients_to_write(producing: Producing, coordinator: F
     marker = build_end_marker(PRODUCER, 1, False, 0, 1_600_000_000_000)
     assert producing.code(marker) is ErrorCode.invalid_record
     assert producing.end_offset() == 1
-    assert len(coordinator.asked) == 1
+    assert len(coordinator.calls) == 1
 
 
-def test_internal_topics_are_refused_before_anybody_is_asked(
+def test_internal_topics_are_refused_before_verification(
     producing: Producing, coordinator: FakeCoordinator
 ) -> None:
     producing.node.create_topic("__consumer_offsets")
     code = producing.code(txn_batch(), topic="__consumer_offsets")
     assert code is ErrorCode.invalid_topic_exception
-    assert coordinator.asked == []
+    assert coordinator.calls == []
 
 
 def test_refused_transaction_without_acknowledgement_closes_the_connection(
@@ -286,10 +286,10 @@ def test_first_batch_of_the_next_transaction_takes_the_shortcut_with_consent(
     shortcut = producing.connection.shortcut
     assert shortcut is not None
     assert shortcut(producing.frame({0: txn_batch(epoch=1)})) is not None
-    assert [asked[3] for asked in coordinator.asked] == [0, 1]
+    assert [call[3] for call in coordinator.calls] == [0, 1]
     assert producing.end_offset() == 3
     assert shortcut(producing.frame({0: txn_batch(1, epoch=1)})) is not None
-    assert len(coordinator.asked) == 2
+    assert len(coordinator.calls) == 2
 
 
 @pytest.mark.parametrize("version", [BEFORE_ADDING, NEWEST])
@@ -301,7 +301,7 @@ def test_first_batch_without_consent_does_not_take_the_shortcut(
     shortcut = producing.connection.shortcut
     assert shortcut is not None
     assert shortcut(producing.frame({0: txn_batch(1)}, version=version)) is None
-    assert len(coordinator.asked) == 1
+    assert len(coordinator.calls) == 1
     coordinator.errors = [ProducerFenced()]
     assert shortcut(producing.frame({0: txn_batch(epoch=1)}, version=version)) is None
     coordinator.is_slow = True

@@ -37,7 +37,7 @@ Run = Callable[[Scenario], None]
 def run(start_node: StartNode) -> Run:
     def run_scenario(scenario: Scenario) -> None:
         node, coordinator = start_node({"request.timeout.ms": "200"}), FakeCoordinator()
-        node.context.transaction_host = coordinator  # type: ignore[assignment]
+        node.use_transaction_host(coordinator)
         node.create_topic("t", 2)
         coordinator.is_slow = True
 
@@ -117,7 +117,8 @@ def test_nothing_is_stored_for_a_client_that_has_hung_up(run: Run) -> None:
         producing.connection.is_closed = True
         pending.cancel()
         coordinator.answer()
-        await asyncio.sleep(0.01)
+        for _ in range(10):
+            await asyncio.sleep(0)
         assert producing.end_offset() == 0
 
     run(scenario)
@@ -146,10 +147,10 @@ def test_topic_that_is_deleted_while_its_transaction_waits_does_not_come_back(ru
     run(scenario)
 
 
-def test_leadership_that_is_lost_meanwhile_is_told(run: Run) -> None:
+def test_leadership_lost_meanwhile_is_an_error(run: Run) -> None:
     async def scenario(producing: Producing, coordinator: FakeCoordinator) -> None:
         pending = sent(producing, txn_batch())
-        producing.node.partitions.get("t", 0).leader_id = 99
+        producing.node.elect("t", leader=99)
         coordinator.answer()
         assert await code_of(pending) is ErrorCode.not_leader_or_follower
 
@@ -172,7 +173,7 @@ def test_transaction_before_that_is_being_completed_is_waited_for(run: Run) -> N
         coordinator.is_slow = False
         coordinator.errors = [ConcurrentTransactions(), ConcurrentTransactions()]
         assert await code_of(sent(producing, txn_batch())) is ErrorCode.none
-        assert len(coordinator.asked) == 3
+        assert len(coordinator.calls) == 3
 
     run(scenario)
 
@@ -181,7 +182,7 @@ def test_marker_of_the_transaction_before_does_not_refuse_the_one_that_waits_for
     async def scenario(producing: Producing, coordinator: FakeCoordinator) -> None:
         coordinator.is_slow = False
         assert producing.code(txn_batch()) is ErrorCode.none
-        # Told to the shortcut, which passes it on, and to the long way, which tries again.
+        # The shortcut passes the error on; the full path tries again.
         coordinator.errors = [ConcurrentTransactions(), ConcurrentTransactions()]
         pending = sent(producing, txn_batch(epoch=1))
         end_transaction(producing.node, epoch=1)
@@ -191,14 +192,14 @@ def test_marker_of_the_transaction_before_does_not_refuse_the_one_that_waits_for
     run(scenario)
 
 
-def test_transaction_before_that_is_not_completed_in_time_is_told(run: Run) -> None:
+def test_earlier_transaction_not_completed_in_time_is_an_error(run: Run) -> None:
     async def scenario(producing: Producing, coordinator: FakeCoordinator) -> None:
         coordinator.is_slow = False
         coordinator.errors = [ConcurrentTransactions() for _ in range(50)]
         pending = sent(producing, txn_batch())
         producing.node.clock.advance(100)
         assert await code_of(pending) is ErrorCode.concurrent_transactions
-        assert len(coordinator.asked) == 2
+        assert len(coordinator.calls) == 2
 
     run(scenario)
 
@@ -216,7 +217,7 @@ def test_older_clients_repeat_the_batch_themselves(run: Run) -> None:
 def test_later_requests_of_the_connection_do_not_overtake_a_batch_that_waits(run: Run) -> None:
     async def scenario(producing: Producing, coordinator: FakeCoordinator) -> None:
         loop = asyncio.get_running_loop()
-        dispatcher = Dispatcher(producing.node.context, loop)
+        dispatcher = Dispatcher(producing.node.contexts, loop)
         client, server = socket.socketpair()
         client.setblocking(False)
         server.setblocking(False)
@@ -238,7 +239,7 @@ def test_later_requests_of_the_connection_do_not_overtake_a_batch_that_waits(run
             (size,) = struct.unpack(">i", await exactly(client, 4))
             answer = await exactly(client, size)
             assert struct.pack(">ihq", 0, 0, expected) in answer
-        assert len(coordinator.asked) == 1
+        assert len(coordinator.calls) == 1
         connection.close("test is over")
         client.close()
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from kio.index import load_request_schema, load_response_schema
+from tests.fakes.connection import FakeConnection
 from tests.fakes.node import Node, entity
 from tests.strategies.entities import read, written
 from tests.unit.handlers.classic_member import stable_leader
@@ -15,20 +16,11 @@ from tests.unit.handlers.conftest import StartNode
 from barnabas.base.errors import ErrorCode
 from barnabas.handlers.dispatch import Dispatcher
 from barnabas.handlers.repeated_commit import RepeatedCommit
-from barnabas.network.connection import Connection, Peer
+from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 
 OFFSET_COMMIT = 8
 Shortcut = Callable[[memoryview], Parts | Pending | None]
-
-
-class FakeConnection:
-    def __init__(self) -> None:
-        self.peer: Peer = Peer("localhost", 1, "PLAINTEXT")
-        self.shortcut: Shortcut | None = None
-
-    def close(self, reason: str, *, is_fault: bool = False) -> None:
-        raise AssertionError(reason)
 
 
 class Consumer:
@@ -39,7 +31,7 @@ class Consumer:
         self.version: int = version
         self.member: dict[str, Any] = {"generation_id_or_member_epoch": -1, "member_id": ""} | member
         self.connection: FakeConnection = FakeConnection()
-        self.dispatcher: Dispatcher = Dispatcher(node.context, asyncio.get_running_loop())
+        self.dispatcher: Dispatcher = Dispatcher(node.contexts, asyncio.get_running_loop())
         self.shortcuts: int = 0
         self._correlation_id: int = 0
 
@@ -160,7 +152,7 @@ def test_a_changed_cluster_is_looked_at_again(node: Node) -> None:
     async def scenario() -> None:
         consumer = Consumer(node)
         await consumer.commit({0: 1})
-        node.context.topics.delete_topics([_named("t")])
+        node.parts.topics.delete_topics([_named("t")])
         await node.run(lambda: None)
         assert await consumer.commit({0: 2}) == [ErrorCode.unknown_topic_or_partition]
         node.create_topic("t", 1)

@@ -2,33 +2,22 @@
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.fakes.connection import FakeConnection
 from tests.fakes.node import Node
 from tests.patience import PATIENCE
 
 from barnabas.handlers import produce
 from barnabas.handlers.dispatch import Dispatcher
-from barnabas.network.connection import Peer
-from barnabas.network.responses import Parts, Pending
+from barnabas.network.responses import Pending
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
 from barnabas.wire.primitives import write_unsigned_varint
 
 VERSIONS = range(3, 14)
-
-
-class FakeConnection:
-    def __init__(self) -> None:
-        self.peer: Peer = Peer("localhost", 1, "PLAINTEXT")
-        self.shortcut: Callable[[memoryview], Parts | Pending | None] | None = None
-        self.is_closed: bool = False
-        self.reason: str = ""
-
-    def close(self, reason: str, *, is_fault: bool = False) -> None:
-        self.is_closed, self.reason = True, reason
 
 
 def batch(value: bytes = b"v", **settings: Any) -> bytes:
@@ -72,7 +61,7 @@ class Lanes:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self.dispatcher = Dispatcher(node.context, asyncio.new_event_loop())
+        self.dispatcher = Dispatcher(node.contexts, asyncio.new_event_loop())
         self.connection = FakeConnection()
 
     def send(self, request: memoryview) -> tuple[bytes, bool]:
@@ -211,7 +200,7 @@ def test_produce_whose_topic_cannot_be_created_does_not_hang(
 
     async def scenario() -> None:
         monkeypatch.setattr(produce, "create_missing", broken)
-        dispatcher, connection = Dispatcher(node.context, asyncio.get_running_loop()), FakeConnection()
+        dispatcher, connection = Dispatcher(node.contexts, asyncio.get_running_loop()), FakeConnection()
         request = frame(node, 9, 1, batch(), topic="new")
         assert isinstance(dispatcher.on_frame(connection, request), Pending)  # type: ignore[arg-type]
         async with asyncio.timeout(PATIENCE):

@@ -8,10 +8,10 @@ from kio.schema.errors import ErrorCode
 from tests.fakes.node import Node
 from tests.unit.handlers.conftest import StartNode
 
-from barnabas.coordinator.partitioning import partition_for
-from barnabas.coordinator.runtime.hosted_shard import ShardState
-from barnabas.coordinator.transactions.transaction import MAX_EPOCH, Transaction, TransactionState
-from barnabas.coordinator.transactions.transaction_record import TransactionRecord
+from barnabas.runtime.hosted_shard import ShardState
+from barnabas.runtime.partitioning import partition_for
+from barnabas.transaction.transaction import MAX_EPOCH, Transaction, TransactionState
+from barnabas.transaction.transaction_record import TransactionRecord
 
 NAME = "tx"
 MINUTE = timedelta(minutes=1)
@@ -31,13 +31,13 @@ def transaction(epoch: int = 0, producer_id: int = 0, **fields: Any) -> dict[str
     return {"transactional_id": NAME, "producer_id": producer_id, "producer_epoch": epoch} | fields
 
 
-def places(*numbers: int, topic: str = "topic") -> list[dict[str, Any]]:
+def topics_with(*numbers: int, topic: str = "topic") -> list[dict[str, Any]]:
     return [{"name": topic, "partitions": list(numbers)}]
 
 
 def add(node: Node, *numbers: int, topic: str = "topic") -> list[ErrorCode]:
-    asked = transaction(topics=places(*numbers, topic=topic))
-    answer = node.ask("AddPartitionsToTxn", 5, transactions=[asked])
+    requested = transaction(topics=topics_with(*numbers, topic=topic))
+    answer = node.ask("AddPartitionsToTxn", 5, transactions=[requested])
     (result,) = answer.results_by_transaction
     return [each.partition_error_code for each in result.topic_results[0].results_by_partition]
 
@@ -93,7 +93,7 @@ def test_one_transaction_of_an_old_client_is_added(busy: Node, version: int) -> 
         v3_and_below_transactional_id=NAME,
         v3_and_below_producer_id=0,
         v3_and_below_producer_epoch=0,
-        v3_and_below_topics=places(1),
+        v3_and_below_topics=topics_with(1),
     )
     (topic,) = answer.results_by_topic_v3_and_below
     assert [
@@ -103,8 +103,8 @@ def test_one_transaction_of_an_old_client_is_added(busy: Node, version: int) -> 
 
 
 def test_of_two_entries_for_a_transaction_the_last_counts(busy: Node) -> None:
-    asked = [transaction(topics=places(number)) for number in (0, 1)]
-    answer = busy.ask("AddPartitionsToTxn", 5, transactions=asked)
+    requested = [transaction(topics=topics_with(number)) for number in (0, 1)]
+    answer = busy.ask("AddPartitionsToTxn", 5, transactions=requested)
     assert len(answer.results_by_transaction) == 1
     assert described(busy).topics[0].partitions == (1,)
 
@@ -150,8 +150,8 @@ def test_a_producer_whose_epochs_are_used_up_gets_another_id(busy: Node) -> None
         update_ms=busy.clock.now_ms(),
     )
     hosted.shard.replay(TransactionRecord(worn, NAME))
-    asked = transaction(epoch=MAX_EPOCH - 1, topics=places(0))
-    busy.ask("AddPartitionsToTxn", 5, transactions=[asked])
+    requested = transaction(epoch=MAX_EPOCH - 1, topics=topics_with(0))
+    busy.ask("AddPartitionsToTxn", 5, transactions=[requested])
     answer = busy.ask("EndTxn", **transaction(epoch=MAX_EPOCH - 1, committed=True))
     assert (answer.error_code, answer.producer_epoch) == (ErrorCode.none, 0)
     assert answer.producer_id > 0

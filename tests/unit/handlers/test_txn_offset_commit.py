@@ -9,8 +9,8 @@ from tests.fakes.node import Node
 from tests.unit.handlers.conftest import StartNode
 
 from barnabas.base.deferred import Deferred
-from barnabas.coordinator.internal_topics import CONSUMER_OFFSETS
-from barnabas.coordinator.runtime.hosted_shard import ShardState
+from barnabas.runtime.hosted_shard import ShardState
+from barnabas.runtime.internal_topics import CONSUMER_OFFSETS
 
 NONE = ErrorCode.none
 UNSTABLE = ErrorCode.unstable_offset_commit
@@ -42,7 +42,7 @@ class Producer:
 
     def send(self, topics: Any = None, group: str = "g", **member: Any) -> Deferred[Any]:
         topics = {"orders": {0: 5}} if topics is None else topics
-        asked = [
+        requested = [
             {
                 "name": name,
                 "partitions": [
@@ -52,7 +52,7 @@ class Producer:
             }
             for name, offsets in topics.items()
         ]
-        fields = self._identity | {"group_id": group, "topics": asked} | member
+        fields = self._identity | {"group_id": group, "topics": requested} | member
         return self.node.send("TxnOffsetCommit", self.version, **fields)
 
     def commit(self, topics: Any = None, group: str = "g", **member: Any) -> dict[tuple[str, int], ErrorCode]:
@@ -135,7 +135,9 @@ def test_the_first_commit_adds_the_groups_partition_to_the_transaction(node: Nod
     assert [(each.topic, tuple(each.partitions)) for each in state.topics] == [(CONSUMER_OFFSETS, (0,))]
     ends = [log.log_end_offset for log in _logs(node)]
     producer.commit({"orders": {1: 9}})
-    assert [log.log_end_offset for log in _logs(node)] == [ends[0] + 1, ends[1]], "asked once a transaction"
+    assert [log.log_end_offset for log in _logs(node)] == [ends[0] + 1, ends[1]], (
+        "verified once a transaction"
+    )
 
 
 def _logs(node: Node) -> list[Any]:
@@ -182,7 +184,7 @@ def test_before_version_5_the_partition_must_have_been_announced(node: Node, ver
     assert _fetch(node, stable=True) == (5, NONE)
 
 
-def test_where_verification_is_off_nobody_is_asked(start: StartNode) -> None:
+def test_without_verification_no_coordinator_is_called(start: StartNode) -> None:
     node = start({"transaction.partition.verification.enable": "false"})
     assert _only(Producer(node, 4).commit()) is NONE
     assert _fetch(node, stable=True) == (-1, UNSTABLE)
@@ -201,7 +203,7 @@ def test_a_stranger_is_not_in_a_transaction(node: Node, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_epoch_of_the_past_is_invalid_whoever_notices(node: Node, version: int) -> None:
+def test_old_epoch_is_invalid_in_group_and_transaction_coordinator(node: Node, version: int) -> None:
     first = Producer(node, version)
     second = Producer(node, version)
     assert second.epoch > first.epoch
@@ -211,7 +213,7 @@ def test_an_epoch_of_the_past_is_invalid_whoever_notices(node: Node, version: in
     assert _only(first.commit()) is ErrorCode.invalid_producer_epoch, "the log of the group"
 
 
-def test_a_transaction_that_ended_while_it_was_asked_about_takes_nothing_more(
+def test_transaction_that_ended_during_verification_takes_no_offsets(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producer = Producer(node, 4)
@@ -220,9 +222,9 @@ def test_a_transaction_that_ended_while_it_was_asked_about_takes_nothing_more(
     read = node.transactions.read
 
     def read_late(key: str, operation: Any) -> Deferred[Any]:
-        answer, told = read(key, operation), Deferred[Any]()
-        late.append(lambda: told.complete(answer.result()))
-        return told
+        answer, later = read(key, operation), Deferred[Any]()
+        late.append(lambda: later.complete(answer.result()))
+        return later
 
     monkeypatch.setattr(node.transactions, "read", read_late)
     waiting = producer.send()
@@ -236,15 +238,15 @@ def test_a_transaction_that_ended_while_it_was_asked_about_takes_nothing_more(
     assert _only(producer.commit()) is NONE
 
 
-def test_two_commits_may_be_asked_about_at_once(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_commits_may_be_verified_at_once(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     producer = Producer(node)
     late: list[Any] = []
     write = node.transactions.write
 
     def write_late(key: str, operation: Any) -> Deferred[Any]:
-        answer, told = write(key, operation), Deferred[Any]()
-        late.append(lambda: told.complete(answer.result()))
-        return told
+        answer, later = write(key, operation), Deferred[Any]()
+        late.append(lambda: later.complete(answer.result()))
+        return later
 
     monkeypatch.setattr(node.transactions, "write", write_late)
     first, second = producer.send({"orders": {0: 5}}), producer.send({"orders": {1: 6}})
@@ -260,7 +262,7 @@ def test_without_a_transaction_coordinator_nothing_is_committed(start_node: Star
     node.create_topic("orders")
     producer = Producer.__new__(Producer)
     producer.node, producer.version, producer.name, producer.id, producer.epoch = node, version, "t", 1, 0
-    assert _only(producer.commit()) is ErrorCode.not_coordinator
+    assert _only(producer.commit()) is ErrorCode.coordinator_not_available
     assert _fetch(node, stable=True) == (-1, NONE)
 
 
@@ -278,7 +280,7 @@ def test_without_a_group_coordinator_the_client_looks_for_another(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_old_producers_are_not_told_that_the_coordinator_is_loading(node: Node, version: int) -> None:
+def test_old_producers_do_not_get_coordinator_load_in_progress(node: Node, version: int) -> None:
     producer = Producer(node, version)
     producer.announce()
     for hosted in node.groups.hosted():
@@ -309,15 +311,15 @@ def test_unknown_partitions_spoil_no_others(node: Node, version: int) -> None:
     unknown = ErrorCode.unknown_topic_or_partition
     producer = Producer(node, version)
     producer.announce()
-    codes = producer.commit({"gone": {0: 1}, "orders": {0: 5, 7: 5}})
-    assert codes == {("gone", 0): unknown, ("orders", 7): unknown, ("orders", 0): NONE}
-    refused = Producer(node, version, "other").commit({"gone": {0: 1}, "orders": {0: 5}}, group="")
-    assert refused == {("gone", 0): unknown, ("orders", 0): ErrorCode.invalid_group_id}
+    codes = producer.commit({"deleted": {0: 1}, "orders": {0: 5, 7: 5}})
+    assert codes == {("deleted", 0): unknown, ("orders", 7): unknown, ("orders", 0): NONE}
+    refused = Producer(node, version, "other").commit({"deleted": {0: 1}, "orders": {0: 5}}, group="")
+    assert refused == {("deleted", 0): unknown, ("orders", 0): ErrorCode.invalid_group_id}
 
 
 def test_unknown_partitions_alone_begin_no_transaction(node: Node) -> None:
     producer = Producer(node)
-    assert producer.commit({"gone": {0: 1}}) == {("gone", 0): ErrorCode.unknown_topic_or_partition}
+    assert producer.commit({"deleted": {0: 1}}) == {("deleted", 0): ErrorCode.unknown_topic_or_partition}
     (state,) = node.ask("DescribeTransactions", transactional_ids=["t"]).transaction_states
     assert state.transaction_state == "Empty"
 
@@ -327,5 +329,5 @@ def test_long_metadata_is_an_error_of_its_partition(start: StartNode) -> None:
     assert _only(Producer(node).commit()) is ErrorCode.offset_metadata_too_large
 
 
-def test_nothing_is_committed_where_nothing_is_asked(node: Node) -> None:
+def test_empty_request_commits_nothing(node: Node) -> None:
     assert Producer(node).commit({}) == {}

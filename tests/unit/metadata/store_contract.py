@@ -1,5 +1,8 @@
-"""What every MetadataStore must do. An implementation's test module subclasses `StoreContract` and gives a
-`connect` fixture: a function that opens one more session on the same, initially empty tree."""
+"""What every MetadataStore must do.
+
+An implementation's test module subclasses `StoreContract` and the `ExpiryContract` of `expiry_contract.py`,
+and gives a `connect` fixture: a function that opens one more session on the same, initially empty tree.
+"""
 
 import queue
 import threading
@@ -40,7 +43,7 @@ class Recorder:
         self.batches.put(events)
 
     def wait_for(self, *expected: tuple[Change, str]) -> list[WatchEvent]:
-        """Events up to the one that completes `expected`, in any order; fails if they do not come."""
+        """Events up to the one that completes `expected`, in any order. Fails if they do not arrive."""
         seen: list[WatchEvent] = []
         while not set(expected) <= {(event.change, event.path) for event in seen}:
             seen.extend(self.batches.get(timeout=WAIT_SECONDS))
@@ -115,7 +118,7 @@ class StoreContract:
         store.delete("/a", version=1)
         assert store.exists("/a") is None
 
-    def test_recreated_node_starts_anew(self, store: MetadataStore) -> None:
+    def test_recreated_node_starts_at_version_zero(self, store: MetadataStore) -> None:
         store.create("/a")
         store.set("/a", b"y")
         first = store.exists("/a")
@@ -247,7 +250,7 @@ class StoreContract:
         assert second.exists("/fleeting") is None
         assert second.exists("/lasting") is not None
 
-    def test_ephemeral_node_of_living_session_cannot_be_taken(self, connect: Connect) -> None:
+    def test_ephemeral_node_of_live_session_cannot_be_taken(self, connect: Connect) -> None:
         first, second = connect(), connect()
         first.create("/a", ephemeral=True)
         with pytest.raises(NodeExists):
@@ -289,7 +292,7 @@ class StoreContract:
         writer.delete("/a")
         events.wait_for((Change.DELETED, "/a"))
 
-    def test_watch_sees_children_come_and_go_but_not_grandchildren(self, connect: Connect) -> None:
+    def test_watch_sees_created_and_deleted_children_but_not_grandchildren(self, connect: Connect) -> None:
         watcher, writer = connect(), connect()
         writer.create("/a")
         events = Recorder()

@@ -6,18 +6,16 @@ from uuid import UUID
 import pytest
 from tests.patience import PATIENCE
 
-from barnabas.base.config.listeners import Listener
 from barnabas.base.ids import decode_uuid
 from barnabas.metadata import nodes, paths
-from barnabas.metadata.cluster import BrokerIdInUse, ClusterChange, ClusterMetadata
-from barnabas.metadata.image import NO_CONTROLLER, NO_LEADER, Address
+from barnabas.metadata.cluster import ClusterChange, ClusterMetadata
+from barnabas.metadata.image import NO_LEADER
 from barnabas.metadata.nodes import NodeError, StateNode, TopicNode
 from barnabas.metadata.sqlite_store import SqliteStore
 from barnabas.metadata.store import Change, Create, Delete, Operation, Set, WatchEvent
 
 Connect = Callable[[], ClusterMetadata]
 TOPIC_ID = UUID(int=12345)
-LISTENERS = (Listener("PLAINTEXT", "PLAINTEXT", "localhost", 9092),)
 
 
 @pytest.fixture
@@ -178,57 +176,6 @@ def test_configs_follow_the_store(connect: Connect) -> None:
     assert changes.next().image.topic_configs == {}
 
 
-def test_broker_is_registered_until_its_session_ends(connect: Connect) -> None:
-    observer, broker = connect(), connect()
-    changes = Changes(observer)
-    epoch = broker.register_broker(3, LISTENERS, rack="r")
-    assert changes.next().brokers_changed
-    image = observer.image.brokers[3]
-    assert (image.endpoints, image.rack, image.epoch) == (
-        {"PLAINTEXT": Address("localhost", 9092)},
-        "r",
-        epoch,
-    )
-    broker.store.close()
-    assert changes.next().image.brokers == {}
-
-
-def test_broker_may_announce_other_listeners_later(cluster: ClusterMetadata) -> None:
-    first = cluster.register_broker(0, LISTENERS)
-    again = cluster.register_broker(0, [Listener("PLAINTEXT", "PLAINTEXT", "other", 1)])
-    assert first == again
-    assert cluster.image.brokers[0].endpoints == {"PLAINTEXT": Address("other", 1)}
-
-
-def test_broker_id_of_a_living_broker_is_refused(connect: Connect) -> None:
-    first, second = connect(), connect()
-    first.register_broker(0, LISTENERS)
-    for attempt in (second.register_broker, second.join):
-        with pytest.raises(BrokerIdInUse, match=r"broker id 0 is in use .*PLAINTEXT://localhost:9092"):
-            attempt(0, LISTENERS)
-    assert second.image.controller_id == NO_CONTROLLER
-
-
-def test_epoch_grows_with_every_registration(connect: Connect) -> None:
-    first = connect()
-    epoch = first.register_broker(0, LISTENERS)
-    first.store.close()
-    assert connect().register_broker(0, LISTENERS) > epoch
-
-
-def test_first_broker_becomes_controller_and_the_next_takes_over(connect: Connect) -> None:
-    first, second = connect(), connect()
-    assert first.join(0, LISTENERS) is True
-    assert second.join(1, LISTENERS) is False
-    assert (second.image.controller_id, second.image.controller_epoch) == (0, 1)
-    assert first.elect_controller(0) is True
-    changes = Changes(second)
-    first.store.close()
-    changes.wait_until(lambda change: change.image.controller_id == NO_CONTROLLER)
-    assert second.elect_controller(1) is True
-    assert (second.image.controller_id, second.image.controller_epoch) == (1, 2)
-
-
 def test_unchanged_write_is_no_change(connect: Connect) -> None:
     cluster = connect()
     cluster.transaction(topic_operations("t"))
@@ -258,7 +205,7 @@ def test_unreadable_topic_stops_the_load_but_not_a_running_broker(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     running, writer = connect(), connect()
-    running.close()  # the test itself says when there is news
+    running.close()  # The test itself triggers the refresh.
     writer.store.transaction([Create(paths.topic("bad"), b"{}"), *topic_operations("good")])
     with pytest.raises(NodeError, match="/brokers/topics/bad"):
         connect()

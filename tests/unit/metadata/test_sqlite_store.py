@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.patience import PATIENCE
+from tests.unit.metadata.expiry_contract import Expire, ExpiryContract
 from tests.unit.metadata.store_contract import Recorder, StoreContract
 
 from barnabas.metadata import sqlite_writes
@@ -34,7 +35,13 @@ def connect(database: Path) -> Iterator[Connect]:
         store.close()
 
 
-class TestContract(StoreContract):
+@pytest.fixture
+def expire(database: Path) -> Iterator[Expire]:
+    with SqliteStore(database) as other:
+        yield lambda store: other.expire(store.session_id)
+
+
+class TestContract(StoreContract, ExpiryContract):
     pass
 
 
@@ -55,7 +62,7 @@ def test_close_leaves_no_session_file(connect: Connect, database: Path) -> None:
     store = connect()
     store.create("/a", ephemeral=True)
     directory = database.with_name("metadata.db-sessions")
-    assert len(list(directory.iterdir())) == 1
+    assert (directory / f"{store.session_id:016x}").exists()
     store.close()
     assert list(directory.iterdir()) == []
 
@@ -66,10 +73,11 @@ def test_session_whose_file_was_removed_is_expired(connect: Connect, database: P
     for path in database.with_name("metadata.db-sessions").iterdir():
         path.unlink()
     other._remove_dead_sessions()
-    victim._check_liveness()
     assert other.exists("/a") is None
-    with pytest.raises(SessionExpired, match="session file was removed"):
-        victim.exists("/a")
+    with pytest.raises(SessionExpired, match="has expired"):
+        victim.create("/b")
+    victim.renew()
+    victim.create("/a", ephemeral=True)
 
 
 def test_node_of_dead_session_can_be_taken_at_once(connect: Connect) -> None:
@@ -79,7 +87,6 @@ def test_node_of_dead_session_can_be_taken_at_once(connect: Connect) -> None:
     victim._session.abandon()
     assert heir.create("/a", b"new", ephemeral=True) == "/a"
     assert heir.get("/a")[0] == b"new"
-    victim._session = None
 
 
 def test_transaction_that_changes_nothing_writes_nothing(connect: Connect, database: Path) -> None:
@@ -93,7 +100,9 @@ def test_transaction_that_changes_nothing_writes_nothing(connect: Connect, datab
     assert wal.stat().st_size == before
 
 
-def test_watch_that_slept_too_long_is_told_so(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_that_is_too_far_behind_gets_a_lost_event(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sqlite_writes, "KEPT_REMOVALS", 2)
     watcher, writer = connect(), connect()
     asleep, sleeping = threading.Event(), threading.Event()
@@ -178,10 +187,27 @@ def test_database_of_another_application_is_refused_and_untouched(tmp_path: Path
 def test_newer_format_is_refused(connect: Connect, database: Path) -> None:
     connect().close()
     connection = sqlite3.connect(database)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(StoreError, match="format 2"):
+    with pytest.raises(StoreError, match="format 3"):
         SqliteStore(database)
+
+
+def test_format_1_is_migrated_and_keeps_its_nodes(connect: Connect, database: Path) -> None:
+    with SqliteStore(database) as store:
+        store.create("/a", b"x")
+    connection = sqlite3.connect(database)
+    connection.execute("DROP TABLE sessions")
+    connection.execute("PRAGMA user_version = 1")
+    # An ephemeral node of a process that has ended.
+    connection.execute("INSERT INTO nodes VALUES ('/b', '/', x'', 0, 2, 2, 12345, 0)")
+    connection.commit()
+    connection.close()
+    first, second = connect(), connect()
+    assert first.children("/") == ["a"]
+    first.create("/c", ephemeral=True)
+    assert second.get("/a")[0] == b"x"
+    assert first.children("/") == ["a", "c"]
 
 
 def test_damaged_database_gives_a_clear_error(connect: Connect, database: Path) -> None:

@@ -1,13 +1,15 @@
-"""Several processes on one database: nothing is lost, and the killed are noticed."""
+"""Several processes on one database: no update is lost, and killed processes are noticed."""
 
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.patience import NEVER_MS, PATIENCE
 from tests.unit.metadata.store_contract import Recorder
 
 from barnabas.metadata.sqlite_store import SqliteStore
@@ -26,26 +28,31 @@ def store(database: Path) -> Iterator[SqliteStore]:
 
 
 class Child:
-    """A Python process that runs `code` with `store` open, says "ready", and then waits to be ended."""
+    """A Python process that runs `code` with `store` open, prints "ready", and waits to be ended."""
 
-    def __init__(self, database: Path, code: str) -> None:
+    def __init__(self, database: Path, code: str, session_timeout_ms: int = NEVER_MS) -> None:
         program = (
             "import sys\n"
             "from barnabas.metadata.sqlite_store import SqliteStore\n"
-            "store = SqliteStore(sys.argv[1])\n" + textwrap.dedent(code) + "\nprint('ready', flush=True)\n"
+            "store = SqliteStore(sys.argv[1], int(sys.argv[2]))\n"
+            + textwrap.dedent(code)
+            + "\nprint('ready', flush=True)\n"
             "sys.stdin.read()\n"
         )
         self.process = subprocess.Popen(
-            [sys.executable, "-c", program, str(database)],
+            [sys.executable, "-c", program, str(database), str(session_timeout_ms)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
     def wait_until_ready(self) -> "Child":
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n"
+        assert self.next_line() == "ready"
         return self
+
+    def next_line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip("\n")
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -59,7 +66,7 @@ def child(database: Path) -> Iterator[Child]:
     process.kill()
 
 
-def test_ephemeral_node_of_living_process_stays(child: Child, database: Path) -> None:
+def test_ephemeral_node_of_running_process_stays(child: Child, database: Path) -> None:
     with SqliteStore(database) as store:
         assert store.get("/broker")[0] == b"child"
         with pytest.raises(NodeExists):
@@ -154,3 +161,95 @@ def test_forked_child_does_not_keep_a_dead_parent_alive(store: SqliteStore, data
     store._remove_dead_sessions()
     assert store.exists("/broker") is None
     parent.process.communicate()
+
+
+# A stopped process
+
+PAUSED = """
+    import threading
+    from barnabas.metadata.store import SessionExpired, StoreError
+    store.check_session = lambda connection: None  # The write comes before the watch thread notices.
+    store.create('/broker', b'child', ephemeral=True)
+    store.create('/data')
+    expired = threading.Event()
+    store.on_expired(expired.set)
+    print('ready', flush=True)
+    sys.stdin.readline()
+    try:
+        store.set('/data', b'written after the pause')
+        print('written', flush=True)
+    except SessionExpired:
+        print('expired', flush=True)
+    print(expired.wait(60), flush=True)
+    del store.check_session
+    store.renew()
+    store.create('/broker', b'again', ephemeral=True)
+"""
+
+
+def test_stopped_process_is_expired_and_cannot_write_when_it_continues(
+    store: SqliteStore, database: Path
+) -> None:
+    events = Recorder()
+    store.watch("/broker", events)
+    child = Child(database, PAUSED, session_timeout_ms=2000).wait_until_ready()
+    child.process.send_signal(signal.SIGSTOP)
+    try:
+        events.wait_for((Change.DELETED, "/broker"))
+        # The broker that takes its place.
+        store.create("/broker", b"heir", ephemeral=True)
+        store.delete("/broker")
+    finally:
+        child.process.send_signal(signal.SIGCONT)
+    assert child.process.stdin is not None
+    child.process.stdin.write("\n")
+    child.process.stdin.flush()
+    assert child.next_line() == "expired"
+    assert child.next_line() == "True"
+    child.wait_until_ready()
+    assert store.get("/data")[0] == b""
+    assert store.get("/broker")[0] == b"again"
+    child.kill()
+
+
+def test_node_of_stopped_process_can_be_taken_after_the_timeout(store: SqliteStore, database: Path) -> None:
+    child = Child(database, "store.create('/broker', ephemeral=True)", session_timeout_ms=1000)
+    child.wait_until_ready()
+    child.process.send_signal(signal.SIGSTOP)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            store.create("/broker", b"heir")
+            break
+        except NodeExists:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    child.process.send_signal(signal.SIGCONT)
+    child.kill()
+    assert store.get("/broker")[0] == b"heir"
+
+
+def test_doorbell_reaches_watches_of_another_process_without_the_poll(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.metadata.sqlite_store.LOOK_SECONDS", PATIENCE * 10)
+    with SqliteStore(database, NEVER_MS * 100) as store:
+        events = Recorder()
+        store.watch("/", events, recursive=True)
+        code = "store.create('/broker', ephemeral=True); store.create('/data')"
+        child = Child(database, code).wait_until_ready()
+        events.wait_for((Change.CREATED, "/broker"), (Change.CREATED, "/data"))
+        child.kill()
+        events.wait_for((Change.DELETED, "/broker"))
+
+
+def test_ten_processes_create_sequential_nodes(store: SqliteStore, database: Path) -> None:
+    store.create("/queue")
+    code = "paths = [store.create('/queue/n-', ephemeral=False, sequential=True) for _ in range(20)]"
+    children = [Child(database, code) for _ in range(10)]
+    for child in children:
+        child.wait_until_ready()
+    names = store.children("/queue")
+    assert names == [f"n-{number:010d}" for number in range(200)]
+    for child in children:
+        child.kill()

@@ -1,4 +1,4 @@
-"""A connection over a real socket pair: order, back pressure, file ranges, hang-ups."""
+"""A connection over a real socket pair: order, back pressure, file ranges, disconnects."""
 
 import asyncio
 import socket
@@ -12,7 +12,7 @@ from tests.patience import PATIENCE
 
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.base.ranges import FileRange
-from barnabas.network.connection import RECEIVE_BUFFER_SIZE, UNSENT_LIMIT, Connection, Peer
+from barnabas.network.connection import BACKLOG_LIMIT, RECEIVE_BUFFER_SIZE, UNSENT_LIMIT, Connection, Peer
 from barnabas.network.framing import FrameBuffers
 from barnabas.network.request_memory import RequestMemory
 from barnabas.network.responses import Parts, Pending
@@ -27,7 +27,7 @@ class Plain(NamedTuple):
 
 
 class Harness:
-    """One connection, what it dispatched, and the client's end of it."""
+    """One connection, the frames it dispatched, and the client's end."""
 
     def __init__(
         self,
@@ -76,6 +76,11 @@ class Harness:
             while not condition():
                 await asyncio.sleep(0)
 
+    async def turns(self, count: int) -> None:
+        """Let the loop go round, for what must not happen."""
+        for _ in range(count):
+            await asyncio.sleep(0)
+
     def close(self) -> None:
         self.connection.close("test is over")
         self.client.close()
@@ -96,12 +101,15 @@ def test_immediate_answers_come_back_in_order() -> None:
 
 
 def test_empty_part_of_an_answer_is_left_out() -> None:
-    """It would never count as sent, and the connection would try for ever: so the queue is looked at."""
+    """An empty part would never count as sent, and the connection would retry for ever.
+
+    So check the queue.
+    """
 
     async def scenario() -> None:
         harness = Harness(lambda _: None)
-        harness.connection._enqueue([b"", b"a", b""])
-        assert list(harness.connection._out) == [b"a"]
+        harness.connection._out.add([b"", b"a", b""])
+        assert harness.connection._out.parts == [b"a"]
         harness.close()
 
     run(scenario)
@@ -127,7 +135,7 @@ def test_a_pending_request_that_holds_back_delays_dispatch_of_the_next() -> None
         await harness.send(b"slow", b"next")
         await harness.until(lambda: bool(harness.seen))
         await harness.send(b"later")
-        await asyncio.sleep(0.02)
+        await harness.turns(20)
         assert harness.seen == [b"slow"]
         pending.complete([b"done,"])
         assert await harness.receive(14) == b"done,nextlater"
@@ -136,7 +144,7 @@ def test_a_pending_request_that_holds_back_delays_dispatch_of_the_next() -> None
     run(scenario)
 
 
-def test_file_ranges_keep_their_place_between_bytes(tmp_path: Path) -> None:
+def test_file_ranges_keep_their_order_between_bytes(tmp_path: Path) -> None:
     async def scenario() -> None:
         path = tmp_path / "records"
         path.write_bytes(bytes(range(256)) * 8192)  # 2 MiB: more than a socket takes at once
@@ -152,7 +160,7 @@ def test_file_ranges_keep_their_place_between_bytes(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_file_shorter_than_promised_closes_the_connection(tmp_path: Path) -> None:
+def test_a_file_shorter_than_announced_closes_the_connection(tmp_path: Path) -> None:
     async def scenario() -> None:
         path = tmp_path / "records"
         path.write_bytes(b"short")
@@ -166,13 +174,15 @@ def test_a_file_shorter_than_promised_closes_the_connection(tmp_path: Path) -> N
     run(scenario)
 
 
-def test_a_client_that_does_not_read_is_not_served_on() -> None:
+def test_a_client_that_does_not_read_is_not_served_further() -> None:
     async def scenario() -> None:
         harness = Harness(lambda frame: [bytes(200_000)])
         for _ in range(60):
             await harness.send(b"give")
-        await asyncio.sleep(0.05)
-        dispatched = len(harness.seen)
+        dispatched = 0
+        while len(harness.seen) > dispatched:
+            dispatched = len(harness.seen)
+            await harness.turns(20)
         assert dispatched * 200_000 < UNSENT_LIMIT + 3_000_000
         received = await harness.receive(60 * 200_000)
         assert len(received) == 60 * 200_000
@@ -182,7 +192,7 @@ def test_a_client_that_does_not_read_is_not_served_on() -> None:
     run(scenario)
 
 
-def test_a_hang_up_cancels_what_is_pending() -> None:
+def test_a_disconnect_cancels_pending_responses() -> None:
     async def scenario() -> None:
         cancelled: list[bool] = []
         pending = Pending(cancel=lambda: cancelled.append(True))
@@ -198,7 +208,7 @@ def test_a_hang_up_cancels_what_is_pending() -> None:
 
 
 @pytest.mark.parametrize("size", [-5, MAX_FRAME + 1])
-def test_an_absurd_length_closes_the_connection(size: int) -> None:
+def test_an_invalid_length_closes_the_connection(size: int) -> None:
     async def scenario() -> None:
         harness = Harness(lambda frame: [frame])
         await asyncio.get_running_loop().sock_sendall(harness.client, struct.pack(">i", size))
@@ -295,7 +305,7 @@ def test_no_request_is_begun_while_others_hold_all_memory() -> None:
     run(scenario)
 
 
-def test_request_under_way_is_read_to_its_end_and_gives_its_memory_back() -> None:
+def test_request_under_way_is_read_to_its_end_and_frees_its_memory() -> None:
     async def scenario() -> None:
         memory = RequestMemory(1000)
         harness = Harness(lambda frame: [b"ok"], memory=memory)
@@ -312,7 +322,7 @@ def test_request_under_way_is_read_to_its_end_and_gives_its_memory_back() -> Non
     run(scenario)
 
 
-def test_connection_that_is_closed_in_the_middle_of_a_request_gives_its_memory_back() -> None:
+def test_connection_that_is_closed_in_the_middle_of_a_request_frees_its_memory() -> None:
     async def scenario() -> None:
         memory = RequestMemory(1000)
         harness = Harness(lambda frame: [b"ok"], memory=memory)
@@ -321,5 +331,39 @@ def test_connection_that_is_closed_in_the_middle_of_a_request_gives_its_memory_b
         harness.close()
         assert memory.used == 0
         assert not memory.is_exhausted
+
+    run(scenario)
+
+
+def test_muted_connection_stops_reading_at_the_backlog_limit_and_goes_on_later() -> None:
+    async def scenario() -> None:
+        harness = Harness(lambda frame: [frame[:1]])
+        harness.connection.mute(600)
+        loop = asyncio.get_running_loop()
+        sending = loop.create_task(harness.send(*[b"x" * 1000] * 2000))
+        await harness.until(lambda: not harness.connection._is_reading)
+        assert not harness.seen
+        assert harness.connection._reader.kept < BACKLOG_LIMIT + RECEIVE_BUFFER_SIZE
+        assert harness.connection._unmute is not None
+        harness.connection._on_unmute()
+        assert len(await harness.receive(2000)) == 2000
+        await sending
+        harness.close()
+
+    run(scenario)
+
+
+def test_shorter_mute_does_not_end_a_longer_one() -> None:
+    async def scenario() -> None:
+        harness = Harness(lambda frame: [frame])
+        harness.connection.mute(600)
+        harness.connection.mute(0)
+        await harness.send(b"a")
+        await harness.until(lambda: bool(harness.connection._reader.kept))
+        await asyncio.sleep(0)
+        assert not harness.seen
+        harness.close()
+        assert harness.connection._unmute is not None
+        assert harness.connection._unmute.cancelled()
 
     run(scenario)

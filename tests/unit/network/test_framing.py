@@ -1,4 +1,4 @@
-"""Frames come out the same however the bytes were cut on their way in."""
+"""The frames do not depend on how the stream of bytes was split."""
 
 import resource
 import struct
@@ -18,7 +18,7 @@ def framed(*payloads: bytes) -> bytes:
 
 
 def read_all(stream: bytes, cuts: list[int], reader: FrameReader | None = None) -> list[bytes]:
-    """Feed `stream` the way a connection does, in pieces of the given sizes, then one byte at a time."""
+    """Feed `stream` as a connection does, in pieces of the given sizes, then one byte at a time."""
     reader = reader or FrameReader(LIMIT)
     frames: list[bytes] = []
     position = 0
@@ -59,7 +59,7 @@ def test_large_frames_are_completed_in_place_and_small_ones_follow() -> None:
     assert read_all(framed(*payloads), [70_000] * 100) == payloads
 
 
-def test_after_a_large_frame_only_the_length_is_asked_for() -> None:
+def test_after_a_large_frame_only_the_length_is_read() -> None:
     reader = FrameReader(LIMIT)
     read_all(framed(b"x" * LARGE_FRAME), [1000, LARGE_FRAME], reader)
     assert reader.expects_large
@@ -68,14 +68,14 @@ def test_after_a_large_frame_only_the_length_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), LIMIT + 1, 2**31 - 1])
-def test_absurd_lengths_are_refused_before_anything_is_allocated(size: int) -> None:
+def test_invalid_lengths_are_refused_before_anything_is_allocated(size: int) -> None:
     reader = FrameReader(LIMIT)
     reader.feed(memoryview(struct.pack(">i", size) + b"rest"))
     with pytest.raises(BadFrame, match=str(size)):
         reader.next_frame()
 
 
-def test_frames_not_taken_are_kept_when_the_shared_buffer_is_let_go() -> None:
+def test_frames_not_taken_are_kept_when_the_shared_buffer_is_released() -> None:
     reader = FrameReader(LIMIT)
     shared = bytearray(framed(b"first", b"second") + b"\x00\x00")
     reader.feed(memoryview(shared))
@@ -94,7 +94,7 @@ def test_nothing_is_held_between_frames() -> None:
     assert reader.target is None
 
 
-def test_announced_bytes_take_no_memory_before_they_come() -> None:
+def test_announced_bytes_take_no_memory_before_they_arrive() -> None:
     before = _resident_bytes()
     readers = [FrameReader(1 << 30) for _ in range(40)]
     for reader in readers:

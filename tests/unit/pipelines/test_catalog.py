@@ -18,6 +18,6 @@ def test_each_has_a_main_with_help(name: str, capsys: pytest.CaptureFixture[str]
     assert f"barnabas pipeline run {name}" in capsys.readouterr().out
 
 
-def test_unknown_name_is_told_with_those_there_are() -> None:
+def test_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(KeyError, match="logs, activity, metrics"):
         find("nothing")

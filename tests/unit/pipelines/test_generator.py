@@ -45,7 +45,7 @@ def test_some_events_are_out_of_order_by_their_own_time_within_the_limit(
     assert max(delays) <= PLAN.max_lateness * 1000
 
 
-def test_rate_is_about_what_was_asked(run: tuple[Run, list[Event]]) -> None:
+def test_rate_is_about_what_was_requested(run: tuple[Run, list[Event]]) -> None:
     assert len(run[1]) / PLAN.span == pytest.approx(PLAN.rate, rel=0.3)
 
 

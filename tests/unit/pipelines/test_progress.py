@@ -27,11 +27,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_tells_rate_lag_and_batch() -> None:
+def test_progress_shows_rate_lag_and_batch() -> None:
     assert str(progress_of("q", FakeQuery())) == "q: 1,234 rows/s, lag 13, batch 3 in 0.4 s"
 
 
-def test_lag_is_unknown_when_the_source_does_not_tell() -> None:
+def test_lag_is_unknown_if_the_source_does_not_report_it() -> None:
     state = progress_of("q", FakeQuery(latest="null"))
     assert state is not None
     assert state.lag is None
@@ -62,7 +62,7 @@ def test_a_log_gets_a_line_per_batch_and_not_too_often() -> None:
     assert [text.split("batch ")[1][0] for text in log.getvalue().splitlines()] == ["1", "3"]
 
 
-def test_the_end_tells_each_query_once_more() -> None:
+def test_the_end_reports_each_query_once_more() -> None:
     log = io.StringIO()
     line = ProgressLine(log)
     line.show({"q": FakeQuery()}, 0.0)

@@ -1,4 +1,4 @@
-"""What a user can mend is one line and a status, whoever finds it."""
+"""Errors that a user can fix are one line and an exit status, whichever layer raises them."""
 
 import errno
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from barnabas.pipelines.common.subscriptions import whole_name
     ("error", "line", "status"),
     [
         (BadSetting("--window: no such time"), "--window: no such time", 2),
-        (Unreachable("nobody answers"), "nobody answers", 1),
+        (Unreachable("no broker responds"), "no broker responds", 1),
         (OSError(errno.ENOSPC, "No space left on device"), "[Errno 28] No space left on device", 1),
         (AnalysisException("\n [CODE] first words \n at some.java.Class"), "[CODE] first words", 1),
     ],
@@ -32,7 +32,7 @@ def test_one_line_and_a_status(
     assert capsys.readouterr().err == f"logs: {line}\n"
 
 
-def test_what_nobody_expects_is_not_hidden() -> None:
+def test_unexpected_error_is_not_hidden() -> None:
     @plainly("logs")
     def main() -> int:
         raise KeyError("a fault of ours")

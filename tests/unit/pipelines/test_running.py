@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -10,6 +11,7 @@ from barnabas.pipelines.common import running
 from barnabas.pipelines.common.progress import ProgressLine
 from barnabas.pipelines.common.running import Runner
 from barnabas.pipelines.common.settings import Settings
+from barnabas.pipelines.common.table_lock import InUse, hold, release
 
 
 class FakeStream:
@@ -61,7 +63,8 @@ class FakeQuery:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # the locks of checkpoints
     monkeypatch.setattr(running, "_LOOK", 0.001)
     monkeypatch.setattr(running, "_LONGEST_WAIT", 0.001)
 
@@ -89,6 +92,27 @@ def test_a_query_that_fails_too_often_in_a_row_ends_the_pipeline() -> None:
     query = FakeQuery("one", [FakeStream("bad", -1) for _ in range(5)])
     assert run(query)[0] == 1
     assert len(query.started) == 3
+
+
+@pytest.mark.parametrize("error", ["TableRefused: foreign rows", "InUse: table x is in use by process 7"])
+def test_what_no_restart_can_mend_ends_the_pipeline_at_once(error: str) -> None:
+    query = FakeQuery("one", [FakeStream(f"barnabas.pipelines.common.table.{error}", 3) for _ in range(5)])
+    status, log = run(query)
+    assert (status, len(query.started)) == (1, 1)
+    assert f"one: {error.partition(': ')[2]}\n" in log
+    assert "goes on" not in log
+
+
+def test_a_checkpoint_that_another_process_uses_is_refused(tmp_path: Path) -> None:
+    hold(tmp_path / "warehouse" / "_checkpoints" / "one.lock", "checkpoint one", "another")
+    query = FakeQuery("one", [FakeStream(None, 1)])
+    try:
+        with pytest.raises(InUse, match=r"^checkpoint \S+/one is in use by process \d+"):
+            run(query)
+    finally:
+        release("another")
+    assert query.started == []
+    assert run(query)[0] == 0
 
 
 def test_a_batch_that_succeeds_makes_up_for_failures() -> None:

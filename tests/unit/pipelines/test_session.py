@@ -1,4 +1,4 @@
-"""Where Spark is asked to run: what cannot be is told at once, before a JVM starts."""
+"""The address of Spark: an invalid one is reported at once, before a JVM starts."""
 
 import socket
 

@@ -38,7 +38,7 @@ def test_switches(arguments: tuple[str, ...], environment: dict[str, str], expec
     assert own(*arguments, **environment).available_now is expected
 
 
-def test_wrong_number_is_told_also_from_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_number_is_reported_also_from_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         own(BARNABAS_WINDOW="soon")
     assert "invalid int value: 'soon'" in capsys.readouterr().err
@@ -51,7 +51,7 @@ def test_help_names_flags_variables_and_defaults(capsys: pytest.CaptureFixture[s
     assert "--window INT Seconds. (or BARNABAS_WINDOW; default 60)" in text
 
 
-def test_checkpoints_lie_in_the_warehouse_unless_told_otherwise(tmp_path: Path) -> None:
+def test_checkpoints_lie_in_the_warehouse_by_default(tmp_path: Path) -> None:
     inside = Own(warehouse=str(tmp_path))
     assert inside.checkpoint_of("q") == tmp_path / "_checkpoints" / "q"
     assert Own(checkpoints=str(tmp_path / "c")).checkpoint_of("q") == tmp_path / "c" / "q"

@@ -55,7 +55,7 @@ def test_offsets_with_gaps_are_kept_on_request() -> None:
     assert parse_header(build_batch(records, base_offset=100, keep_offsets=True)).last_offset == 117
 
 
-def test_a_delete_horizon_takes_the_place_of_the_base_timestamp() -> None:
+def test_a_delete_horizon_replaces_the_base_timestamp() -> None:
     batch = build_batch(SAMPLE, delete_horizon=5_000)
     header = parse_header(batch)
     assert (header.has_delete_horizon, header.base_timestamp) == (True, 5_000)
@@ -73,7 +73,7 @@ def test_an_end_of_transaction_marker_is_a_control_batch(commit: bool, kind: int
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_marker_is_read_by_its_places_as_by_its_records(commit: bool) -> None:
+def test_a_marker_is_read_by_offsets_as_by_its_records(commit: bool) -> None:
     batch = build_end_marker(4, 2, commit, 6, 88, base_offset=30)
     assert read_usual_marker(batch) == read_usual_marker(memoryview(batch)) == (commit, 6, 88)
     for position in range(len(batch) * 8):
@@ -86,7 +86,7 @@ def test_a_marker_is_read_by_its_places_as_by_its_records(commit: bool) -> None:
             assert found == (key[1] == 1, value[1], record.timestamp)
 
 
-def test_only_a_marker_of_the_usual_shape_is_read_by_its_places() -> None:
+def test_only_a_marker_of_the_usual_shape_is_read_by_offsets() -> None:
     batch = build_end_marker(4, 2, True, 6, 88)
     other_kind = [Record(0, 88, struct.pack(">hh", 0, 2), struct.pack(">hi", 0, 6))]
     wider = [Record(0, 88, struct.pack(">hhh", 0, 1, 0), struct.pack(">hi", 0, 6))]

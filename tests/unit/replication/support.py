@@ -14,6 +14,7 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import KafkaError
 from barnabas.base.ids import TopicPartition
 from barnabas.metadata.image import ClusterImage, PartitionImage, TopicImage
+from barnabas.metadata.isr_proposal import IsrProposal
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
 from barnabas.replication.flusher import Flusher
@@ -33,20 +34,46 @@ def batch(count: int = 1, **options: Any) -> bytes:
 class Bench:
     """Must be made on a running loop."""
 
-    def __init__(self, config: LogConfig | None = None, fs: FaultyFileSystem | None = None) -> None:
+    lag_ms: int = 30_000
+
+    def __init__(
+        self, config: LogConfig | None = None, fs: FaultyFileSystem | None = None, *, leader: int = 1
+    ) -> None:
         self.config: LogConfig = config or LogConfig()
         self.fs: FaultyFileSystem = fs or FaultyFileSystem()
+        self.clock: ManualClock = ManualClock(NOW)
         self.executor: SteppingExecutor = SteppingExecutor()
         self.flusher: Flusher = Flusher(asyncio.get_running_loop(), self.executor)
+        self.proposals: list[IsrProposal] = []
+        """In-sync sets that the leader proposed to the controller."""
+        self.epochs: dict[int, int] = {2: 1, 3: 1}
+        """Of the brokers that may join an in-sync set."""
         self.logs: Logs = Logs(
-            [ROOT], LogsSettings(1, "c"), lambda _: self.config, fs=self.fs, clock=ManualClock(NOW)
+            [ROOT], LogsSettings(1, "c"), lambda _: self.config, fs=self.fs, clock=self.clock
         )
         self.logs.open_all()
-        self.partitions: Partitions = Partitions(1, self.logs, self.flusher, lambda _: self.config)
-        self.follow()
+        self.partitions: Partitions = Partitions(
+            1,
+            self.logs,
+            self.flusher,
+            lambda _: self.config,
+            clock=self.clock,
+            replica_lag_time_max_ms=self.lag_ms,
+            propose=lambda _, proposal: self.proposals.append(proposal),
+            is_eligible=lambda broker_id, epoch: self.epochs.get(broker_id) == epoch,
+        )
+        self.follow(leader=leader)
 
-    def follow(self, *, leader: int = 1, epoch: int = 0, isr: tuple[int, ...] = (1,)) -> None:
-        image = PartitionImage(0, leader, epoch, isr, (1,), (), (), 0)
+    def follow(
+        self,
+        *,
+        leader: int = 1,
+        epoch: int = 0,
+        isr: tuple[int, ...] = (1,),
+        replicas: tuple[int, ...] = (1,),
+        version: int = 0,
+    ) -> None:
+        image = PartitionImage(0, leader, epoch, isr, replicas, (), (), version)
         self.partitions.follow_topic(TopicImage("t", TOPIC_ID, {0: image}))
 
     def delete_topic(self) -> None:
@@ -61,17 +88,17 @@ class Bench:
         return self.partition.topic_partition
 
     def append(self, count: int = 1, **options: Any) -> list[KafkaError | None]:
-        """Append a batch; the list gets its acknowledgement."""
-        told: list[KafkaError | None] = []
+        """Append a batch. The list gets its acknowledgement."""
+        errors: list[KafkaError | None] = []
         info = self.partition.append(batch(count, **options), -1)
-        if self.partition.must_wait(info):
-            self.partition.when_acknowledged(info, told.append)
+        if self.partition.must_wait(info, -1):
+            self.partition.when_acknowledged(info, -1).when_done(lambda done: errors.append(done.error))
         else:
-            told.append(None)
-        return told
+            errors.append(None)
+        return errors
 
     async def step(self) -> None:
-        """Let the thread do its next work, and the loop take note of it."""
+        """Let the thread do its next work, and the loop process the result."""
         self.executor.step()
         for _ in range(3):
             await asyncio.sleep(0)

@@ -9,14 +9,14 @@ from barnabas.base.config.log_config import LogConfig
 from barnabas.base.errors import KafkaError, StorageError
 
 
-def test_nothing_to_sync_is_told_at_once() -> None:
+def test_nothing_to_sync_calls_back_at_once() -> None:
     async def scenario() -> None:
         bench = Bench()
         log = bench.partition.log
         log.flush()
-        told: list[KafkaError | None] = []
-        bench.flusher.request(log, told.append)
-        assert told == [None]
+        errors: list[KafkaError | None] = []
+        bench.flusher.request(log, errors.append)
+        assert errors == [None]
         assert not bench.executor.waiting
 
     run(scenario)
@@ -40,19 +40,19 @@ def test_requests_during_a_sync_share_the_next_one() -> None:
     async def scenario() -> None:
         bench = Bench()
         log = bench.partition.log
-        told: list[int] = []
+        flushed: list[int] = []
 
-        def teller(number: int) -> Callable[[object], None]:
-            return lambda _: told.append(number)
+        def recorder(number: int) -> Callable[[object], None]:
+            return lambda _: flushed.append(number)
 
         for number in range(4):
             bench.append()
-            bench.flusher.request(log, teller(number))
+            bench.flusher.request(log, recorder(number))
         assert len(bench.executor.waiting) == 1
         await bench.step()
-        assert told == [0]
+        assert flushed == [0]
         await bench.step()
-        assert told == [0, 1, 2, 3]
+        assert flushed == [0, 1, 2, 3]
         assert not bench.executor.waiting
 
     run(scenario)
@@ -95,16 +95,16 @@ def test_segment_sealed_during_a_sync_is_synced_behind_it() -> None:
     run(scenario)
 
 
-def test_failing_disk_is_told_and_the_log_refuses_further_work() -> None:
+def test_failing_disk_is_reported_and_the_log_refuses_further_work() -> None:
     async def scenario() -> None:
         bench = Bench()
         bench.append()
         log = bench.partition.log
-        told: list[KafkaError | None] = []
-        bench.flusher.request(log, told.append)
+        errors: list[KafkaError | None] = []
+        bench.flusher.request(log, errors.append)
         bench.fs.fail_sync(0, error=errno.EIO)
         await bench.step()
-        assert [type(error) for error in told] == [StorageError]
+        assert [type(error) for error in errors] == [StorageError]
         assert log.is_offline
         assert log.recovery_point == 0
 

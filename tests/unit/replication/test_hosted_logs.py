@@ -13,6 +13,7 @@ from barnabas.base.errors import StorageError
 from barnabas.base.ids import TopicPartition
 from barnabas.replication.hosted_logs import HostedLogs
 from barnabas.storage.logs import Logs, LogsSettings
+from barnabas.storage.partition_metadata import read_topic_id
 
 ROOT = Path("/data")
 TP = TopicPartition("t", 0)
@@ -51,9 +52,24 @@ def test_topic_with_damaged_partition_metadata_is_deleted_and_created_anew(clean
         fs.unlink(ROOT / ".kafka_cleanshutdown")
     logs, hosted = start(fs)
     want(hosted, OLD, is_new=False)
-    if clean:
-        with pytest.raises(StorageError):
-            hosted.get(TP, OLD)
+    assert_created_anew(fs, logs, hosted)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_topic_with_a_log_that_cannot_be_opened_is_deleted_and_created_anew(clean: bool) -> None:
+    fs = FaultyFileSystem()
+    with_old_topic(fs, b"nonsense")
+    fs.write_bytes(ROOT / "t-0" / "notes.log", b"remember the milk")
+    if not clean:
+        fs.unlink(ROOT / ".kafka_cleanshutdown")
+    logs, hosted = start(fs)
+    want(hosted, OLD, is_new=False)
+    with pytest.raises(StorageError):
+        hosted.get(TP, OLD)
+    assert_created_anew(fs, logs, hosted)
+
+
+def assert_created_anew(fs: FaultyFileSystem, logs: Logs, hosted: HostedLogs) -> None:
     hosted.drop(TP)
     hosted.settle()
     assert fs.list_directories(ROOT) == []
@@ -66,11 +82,31 @@ def test_topic_with_damaged_partition_metadata_is_deleted_and_created_anew(clean
 
 
 @pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    "metadata", [b"neither topic nor offset\n", b"", b"version: 0\ntopic_id: AAAA", None]
+)
+def test_a_log_with_damaged_partition_metadata_is_given_its_topics_id(
+    metadata: bytes | None, clean: bool
+) -> None:
+    fs = FaultyFileSystem()
+    with_old_topic(fs, metadata)
+    if not clean:
+        fs.unlink(ROOT / ".kafka_cleanshutdown")
+    logs, hosted = start(fs)
+    want(hosted, OLD, is_new=False)
+    log = hosted.get(TP, OLD)
+    assert (log.log_end_offset, log.topic_id) == (1, OLD)
+    logs.clean_shutdown()
+    fs.cut_power()
+    assert read_topic_id(fs, METADATA.parent) == OLD
+
+
+@pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("metadata", [b"nonsense", b"", None])
 def test_a_log_older_than_its_topic_is_set_aside_unless_it_has_the_topics_id(
     metadata: bytes | None, clean: bool
 ) -> None:
-    """As a crash between the deletion of a topic and that of its files leaves it."""
+    """The state after a crash between the deletion of a topic and that of its files."""
     fs = FaultyFileSystem()
     with_old_topic(fs, metadata)
     if not clean:
@@ -82,15 +118,6 @@ def test_a_log_older_than_its_topic_is_set_aside_unless_it_has_the_topics_id(
     want(hosted, NEW, is_new=False)
     assert hosted.get(TP, NEW).log_end_offset == 0
     assert [path.name.endswith("-stray") for path in logs.set_aside] == [True]
-
-
-def test_a_log_without_an_id_is_given_its_topics_at_the_start() -> None:
-    fs = FaultyFileSystem()
-    with_old_topic(fs, None)
-    _, hosted = start(fs)
-    want(hosted, OLD, is_new=False)
-    log = hosted.get(TP, OLD)
-    assert (log.log_end_offset, log.topic_id) == (1, OLD)
 
 
 def test_a_log_with_the_topics_id_is_kept_whenever_the_topic_is_announced() -> None:

@@ -16,6 +16,7 @@ from barnabas.base.errors import (
 )
 from barnabas.records.control import build_end_marker
 from barnabas.replication.parked_fetch import ParkedFetch
+from barnabas.replication.partition_environment import FetchIsolation
 from barnabas.storage.append_info import AppendOrigin
 
 FLUSHED = LogConfig(flush_messages=1)
@@ -31,14 +32,14 @@ def test_one_replica_acknowledges_at_once() -> None:
     run(scenario)
 
 
-def test_where_the_topic_asks_for_a_flush_the_acknowledgement_waits_for_it() -> None:
+def test_where_the_topic_requires_a_flush_the_acknowledgement_waits_for_it() -> None:
     async def scenario() -> None:
         bench = Bench(FLUSHED)
-        told = bench.append()
-        assert told == []
+        errors = bench.append()
+        assert errors == []
         assert bench.partition.log.high_watermark == 0
         await bench.step()
-        assert told == [None]
+        assert errors == [None]
         assert bench.partition.log.high_watermark == 1
 
     run(scenario)
@@ -50,7 +51,7 @@ def test_consumers_do_not_see_what_is_not_flushed() -> None:
         bench.append()
 
         def read() -> object:
-            found = bench.partition.read(0, 1000, isolation_level=0, for_replica=False, min_one_batch=True)
+            found = bench.partition.read(0, 1000, isolation=FetchIsolation.HIGH_WATERMARK, min_one_batch=True)
             return found.records
 
         assert read() is None
@@ -91,7 +92,7 @@ def test_repeated_batch_waits_for_the_flush_of_the_first() -> None:
     run(scenario)
 
 
-def test_flush_that_fails_is_told_to_all_who_wait() -> None:
+def test_flush_that_fails_fails_all_waiting_requests() -> None:
     async def scenario() -> None:
         bench = Bench(FLUSHED)
         first, second = bench.append(), bench.append()
@@ -109,16 +110,16 @@ def test_every_tenth_record_waits_when_the_topic_flushes_by_ten() -> None:
     async def scenario() -> None:
         bench = Bench(LogConfig(flush_messages=10))
         assert bench.append(9) == [None]
-        told = bench.append()
-        assert told == []
+        errors = bench.append()
+        assert errors == []
         await bench.step()
-        assert told == [None]
+        assert errors == [None]
         assert bench.append(9) == [None]
 
     run(scenario)
 
 
-def test_rolled_segment_is_synced_and_nobody_waits_for_it() -> None:
+def test_rolled_segment_is_synced_and_no_request_waits_for_it() -> None:
     async def scenario() -> None:
         bench = Bench(LogConfig(segment_bytes=200))
         while not bench.executor.waiting:
@@ -129,8 +130,8 @@ def test_rolled_segment_is_synced_and_nobody_waits_for_it() -> None:
     run(scenario)
 
 
-def test_records_that_outlived_a_crash_are_seen_at_once() -> None:
-    """Also where the topic asks for flushes: recovery has flushed them."""
+def test_records_that_survived_a_crash_are_readable_at_once() -> None:
+    """Also where the topic requires flushes: recovery has flushed them."""
 
     async def scenario() -> None:
         bench = Bench(FLUSHED)
@@ -156,28 +157,28 @@ def test_only_the_leader_appends() -> None:
     run(scenario)
 
 
-def test_lost_leadership_is_told_to_all_who_wait() -> None:
+def test_lost_leadership_fails_all_waiting_requests() -> None:
     async def scenario() -> None:
         bench = Bench(FLUSHED)
-        told = bench.append()
+        errors = bench.append()
         bench.follow(leader=2, epoch=1)
-        assert [type(error) for error in told] == [NotLeaderOrFollower]
+        assert [type(error) for error in errors] == [NotLeaderOrFollower]
 
     run(scenario)
 
 
 @pytest.mark.parametrize(
-    ("asked", "error"), [(-1, None), (3, None), (2, FencedLeaderEpoch), (4, UnknownLeaderEpoch)]
+    ("epoch", "error"), [(-1, None), (3, None), (2, FencedLeaderEpoch), (4, UnknownLeaderEpoch)]
 )
-def test_epoch_of_the_asker_is_checked(asked: int, error: type[KafkaError] | None) -> None:
+def test_leader_epoch_of_a_request_is_checked(epoch: int, error: type[KafkaError] | None) -> None:
     async def scenario() -> None:
         bench = Bench()
         bench.follow(epoch=3)
         if error is None:
-            bench.partition.check_leader(asked)
+            bench.partition.check_leader(epoch)
         else:
             with pytest.raises(error):
-                bench.partition.check_leader(asked)
+                bench.partition.check_leader(epoch)
 
     run(scenario)
 
@@ -186,7 +187,7 @@ def test_read_beyond_the_end_is_out_of_range() -> None:
     async def scenario() -> None:
         bench = Bench()
         with pytest.raises(OffsetOutOfRange):
-            bench.partition.read(1, 1000, isolation_level=0, for_replica=False, min_one_batch=True)
+            bench.partition.read(1, 1000, isolation=FetchIsolation.HIGH_WATERMARK, min_one_batch=True)
 
     run(scenario)
 
@@ -195,12 +196,17 @@ def test_read_beyond_the_end_is_out_of_range() -> None:
 
 
 class Fetch:
-    """Answers as soon as it is asked, unless `missing` says that it may not yet."""
+    """Completes at each attempt, unless `missing` bytes are set."""
 
     def __init__(
-        self, bench: Bench, wanted: int, max_wait: float = 60, *, committed_only: bool = False
+        self,
+        bench: Bench,
+        wanted: int,
+        max_wait: float = 60,
+        *,
+        isolation: FetchIsolation = FetchIsolation.HIGH_WATERMARK,
     ) -> None:
-        self.asked: list[bool] = []
+        self.attempts: list[bool] = []
         self.missing: int = 0
         self.parked: ParkedFetch = ParkedFetch(
             [bench.partition],
@@ -208,22 +214,22 @@ class Fetch:
             max_wait,
             asyncio.get_running_loop(),
             self._try_complete,
-            committed_only=committed_only,
+            isolation=isolation,
         )
 
     def _try_complete(self, is_final: bool) -> int:
-        self.asked.append(is_final)
+        self.attempts.append(is_final)
         return 0 if is_final else self.missing
 
 
-def test_waiting_fetch_is_asked_when_enough_was_appended() -> None:
+def test_waiting_fetch_is_completed_when_enough_was_appended() -> None:
     async def scenario() -> None:
         bench = Bench()
         fetch = Fetch(bench, wanted=2 * len(batch()))
         bench.append()
-        assert fetch.asked == []
+        assert fetch.attempts == []
         bench.append()
-        assert fetch.asked == [False]
+        assert fetch.attempts == [False]
         assert not bench.partition.watchers
 
     run(scenario)
@@ -233,15 +239,15 @@ def test_fetch_of_committed_records_is_not_woken_by_appends_behind_an_open_trans
     async def scenario() -> None:
         bench = Bench()
         bench.append(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
-        fetch = Fetch(bench, wanted=1, committed_only=True)
+        fetch = Fetch(bench, wanted=1, isolation=FetchIsolation.COMMITTED)
         plain = Fetch(bench, wanted=1)
         for _ in range(10):
             bench.append()
-        assert plain.asked == [False]
-        assert fetch.asked == []
+        assert plain.attempts == [False]
+        assert fetch.attempts == []
         ended = build_end_marker(7, 0, True, 0, NOW)
         bench.partition.append(ended, -1, origin=AppendOrigin.COORDINATOR)
-        assert fetch.asked == [False]
+        assert fetch.attempts == [False]
         assert not bench.partition.stable_watchers
 
     run(scenario)
@@ -250,11 +256,11 @@ def test_fetch_of_committed_records_is_not_woken_by_appends_behind_an_open_trans
 def test_fetch_of_committed_records_counts_appends_where_no_transaction_is_open() -> None:
     async def scenario() -> None:
         bench = Bench()
-        fetch = Fetch(bench, wanted=2 * len(batch()), committed_only=True)
+        fetch = Fetch(bench, wanted=2 * len(batch()), isolation=FetchIsolation.COMMITTED)
         bench.append()
-        assert fetch.asked == []
+        assert fetch.attempts == []
         bench.append()
-        assert fetch.asked == [False]
+        assert fetch.attempts == [False]
 
     run(scenario)
 
@@ -283,9 +289,9 @@ def test_waiting_fetch_waits_for_the_flush() -> None:
         bench = Bench(FLUSHED)
         fetch = Fetch(bench, wanted=1)
         bench.append()
-        assert fetch.asked == []
+        assert fetch.attempts == []
         await bench.step()
-        assert fetch.asked == [False]
+        assert fetch.attempts == [False]
 
     run(scenario)
 
@@ -296,11 +302,11 @@ def test_fetch_that_found_too_little_waits_on() -> None:
         fetch = Fetch(bench, wanted=1)
         fetch.missing = 10
         bench.append()
-        assert fetch.asked == [False]
-        assert bench.partition.watchers == {fetch.parked}
+        assert fetch.attempts == [False]
+        assert list(bench.partition.watchers) == [fetch.parked]
         fetch.missing = 0
         bench.append()
-        assert fetch.asked == [False, False]
+        assert fetch.attempts == [False, False]
         assert not bench.partition.watchers
 
     run(scenario)
@@ -314,19 +320,19 @@ def test_fetch_that_fails_when_it_is_woken_does_not_fail_the_append(
             raise ZeroDivisionError
 
         def give_up(self) -> None:
-            raise AssertionError("nobody gave up")
+            raise AssertionError("unexpected give_up")
 
     async def scenario() -> None:
         bench = Bench()
-        bench.partition.watchers.add(Broken())
+        bench.partition.watchers[Broken()] = None
         fetch = Fetch(bench, wanted=1)
         bench.append()
         assert bench.partition.log.high_watermark == 1
-        assert fetch.asked == [False]
+        assert fetch.attempts == [False]
         assert not bench.partition.watchers
 
     run(scenario)
-    assert "waits for t-0 failed" in caplog.text
+    assert "in a fetch that waits for t-0" in caplog.text
 
 
 def test_deleted_topic_wakes_its_fetches() -> None:
@@ -334,35 +340,35 @@ def test_deleted_topic_wakes_its_fetches() -> None:
         bench = Bench()
         fetch = Fetch(bench, wanted=1_000_000)
         bench.delete_topic()
-        assert fetch.asked == [False]
+        assert fetch.attempts == [False]
         assert "t-0" not in bench.fs.list_directories("/data")
 
     run(scenario)
 
 
-def test_deleted_topic_is_told_to_producers_who_wait() -> None:
+def test_deleted_topic_fails_waiting_producers() -> None:
     async def scenario() -> None:
         bench = Bench(FLUSHED)
-        told = bench.append()
+        errors = bench.append()
         bench.delete_topic()
-        assert [type(error) for error in told] == [NotLeaderOrFollower]
+        assert [type(error) for error in errors] == [NotLeaderOrFollower]
         await bench.step()
-        assert len(told) == 1
+        assert len(errors) == 1
 
     run(scenario)
 
 
-def test_fetch_whose_time_is_up_answers_with_what_there_is() -> None:
+def test_fetch_whose_time_is_up_answers_with_the_available_records() -> None:
     async def scenario() -> None:
         bench = Bench()
         fetch = Fetch(bench, wanted=1, max_wait=0.001)
         async with asyncio.timeout(PATIENCE):
-            while not fetch.asked:
+            while not fetch.attempts:
                 await asyncio.sleep(0.001)
-        assert fetch.asked == [True]
+        assert fetch.attempts == [True]
         assert not bench.partition.watchers
         bench.append()
-        assert fetch.asked == [True]
+        assert fetch.attempts == [True]
 
     run(scenario)
 
@@ -372,20 +378,20 @@ def test_stopping_broker_answers_the_fetches_that_wait() -> None:
         bench = Bench()
         fetches = [Fetch(bench, wanted=1), Fetch(bench, wanted=1000)]
         bench.partitions.answer_parked()
-        assert [fetch.asked for fetch in fetches] == [[True], [True]]
+        assert [fetch.attempts for fetch in fetches] == [[True], [True]]
         assert not bench.partition.watchers
 
     run(scenario)
 
 
-def test_forgotten_fetch_is_not_asked() -> None:
+def test_forgotten_fetch_is_not_woken() -> None:
     async def scenario() -> None:
         bench = Bench()
         fetch = Fetch(bench, wanted=1)
         fetch.parked.forget()
         fetch.parked.forget()
         bench.append()
-        assert fetch.asked == []
+        assert fetch.attempts == []
 
     run(scenario)
 

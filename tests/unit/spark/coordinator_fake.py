@@ -36,13 +36,13 @@ class FakeCluster:
         self.transactions: dict[str, Transaction] = {}
         self.groups: dict[str, dict[tuple[str, int], int]] = {}
         self.visible: list[str] = []
-        self.decisions: dict[str, Decision] = {}
+        self.decisions: dict[str, Decision | None] = {}
         self.commits_left: int | None = None
         """After so many commits the caller dies."""
         self.is_caller_dead: bool = False
-        """Until somebody starts it again: what a dead process wants to do on its way out does not happen."""
+        """Until a test starts it again: a dead process has no effect."""
         self.lose_answers: set[int] = set()
-        """Steps that are done, but whose caller sees a lost connection; it asks again, as real ports do."""
+        """Steps that are done, but whose caller sees a lost connection. It retries, as real ports do."""
 
     # --- steps ---------------------------------------------------------------------------------------
 
@@ -117,13 +117,21 @@ class FakeCluster:
         if step in self.lose_answers:
             self.end(transactional_id, owner, commit=commit)
 
-    def decision(self, sink: str) -> Decision | None:
+    def expired(self, owners: Mapping[str, Owner]) -> list[str]:
         self.after(self.before())
-        return self.decisions.get(sink)
+        return [name for name, owner in owners.items() if self.is_expired(self.transactions[name], owner)]
 
-    def decide(self, sink: str, topic: str, decision: Decision) -> None:
+    def is_expired(self, transaction: Transaction, owner: Owner) -> bool:
+        is_open = transaction.state == "Ongoing" and transaction.epoch == owner.epoch
+        return not is_open and transaction.state != "CompleteCommit"
+
+    def decision(self, group: str) -> Decision | None:
+        self.after(self.before())
+        return self.decisions.get(group)
+
+    def decide(self, group: str, topic: str, decision: Decision) -> None:
         step = self.before()
-        self.decisions[sink] = decision
+        self.decisions[group] = Decision.parsed(decision.batch, str(decision), topic)
         self.after(step)
 
     def next_batch(self, group: str) -> int:
@@ -162,9 +170,13 @@ class FakeProducer:
     def send_offsets(self, group: str, offsets: Mapping[tuple[str, int], tuple[int, str]]) -> None:
         step = self._cluster.before()
         transaction = self._cluster.join(self._name, self._epoch)
-        for place, (offset, _) in offsets.items():
-            transaction.progress[place] = offset
+        for topic_partition, (offset, _) in offsets.items():
+            transaction.progress[topic_partition] = offset
         self._cluster.after(step)
 
     def flush(self) -> None:
         self._cluster.after(self._cluster.before())
+
+    def abort(self) -> None:
+        if self._epoch >= 0:
+            self._cluster.end(self._name, Owner(*self.identity), commit=False)

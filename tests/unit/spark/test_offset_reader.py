@@ -1,7 +1,8 @@
-"""The driver's questions, to a cluster that answers as a test says."""
+"""The driver's requests, to a cluster that responds as a test says."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -19,13 +20,14 @@ A, B = ("t", 0), ("t", 1)
 class _Cluster:
     def __init__(self) -> None:
         self.topics: dict[str, int] = {"t": 2}
+        self.topic_id: UUID | None = UUID(int=7)
         self.ends: list[Offsets] = [{A: 10, B: 5}]
         self.troubles: list[ClientError] = []
-        self.asked_metadata: int = 0
+        self.metadata_requests: int = 0
         self.isolations: list[int] = []
 
     def metadata(self, wanted: Sequence[str] | None) -> SimpleNamespace:
-        self.asked_metadata += 1
+        self.metadata_requests += 1
         self._maybe_fail()
         return SimpleNamespace(topics=[self._topic(name) for name in wanted or self.topics])
 
@@ -33,7 +35,11 @@ class _Cluster:
         count = self.topics.get(name)
         code = UNKNOWN if count is None else 0
         return SimpleNamespace(
-            name=name, error_code=code, partitions=[None] * (count or 0), is_internal=False
+            name=name,
+            error_code=code,
+            partitions=[None] * (count or 0),
+            is_internal=False,
+            topic_id=self.topic_id,
         )
 
     def forget(self) -> None:
@@ -49,12 +55,17 @@ class _Cluster:
         self._maybe_fail()
         self.isolations.append(isolation)
         ends = self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
-        return {place: self._offset(place, time, ends) for place, time in wanted.items()}
+        return {
+            topic_partition: self._offset(topic_partition, time, ends)
+            for topic_partition, time in wanted.items()
+        }
 
-    def _offset(self, place: TopicPartition, time: int, ends: Offsets) -> ListedOffset | BrokerError:
-        if place not in ends:
+    def _offset(
+        self, topic_partition: TopicPartition, time: int, ends: Offsets
+    ) -> ListedOffset | BrokerError:
+        if topic_partition not in ends:
             return BrokerError(UNKNOWN)
-        return ListedOffset(0 if time == EARLIEST else ends[place], -1, -1)
+        return ListedOffset(0 if time == EARLIEST else ends[topic_partition], -1, -1)
 
 
 @pytest.fixture
@@ -76,12 +87,12 @@ def _reader(**options: str) -> OffsetReader:
     return OffsetReader(SourceOptions.of_stream(given))
 
 
-def test_a_cluster_that_is_away_is_asked_again_and_again(cluster: _Cluster) -> None:
+def test_request_to_an_unavailable_cluster_is_retried(cluster: _Cluster) -> None:
     cluster.troubles = [Unreachable("x"), TimedOut("y"), BrokerError(NOT_LEADER), Unreachable("z")]
     assert _reader(**{"fetchOffset.numRetries": "1"}).latest({}) == {A: 10, B: 5}
 
 
-def test_what_does_not_pass_is_asked_as_often_as_the_option_says(cluster: _Cluster) -> None:
+def test_error_that_is_not_retriable_is_retried_as_often_as_the_option_says(cluster: _Cluster) -> None:
     cluster.troubles = [BrokerError(REFUSED), BrokerError(REFUSED)]
     with pytest.raises(BrokerError, match="authoriz"):
         _reader(**{"fetchOffset.numRetries": "2"}).latest({})
@@ -100,7 +111,19 @@ def test_a_topic_that_never_was_is_an_error_and_one_that_was_is_left_out(cluster
     assert _reader().latest({A: 3}) == {}
 
 
-def test_an_end_before_what_was_read_is_asked_again(cluster: _Cluster) -> None:
+@pytest.mark.parametrize(
+    ("given", "known"), [(UUID(int=7), {"t": "AAAAAAAAAAAAAAAAAAAABw"}), (UUID(int=0), {}), (None, {})]
+)
+def test_ids_of_topics_are_known_where_brokers_have_them(
+    cluster: _Cluster, given: UUID | None, known: dict[str, str]
+) -> None:
+    cluster.topic_id = given
+    reader = _reader()
+    reader.latest({})
+    assert reader.topic_ids == known
+
+
+def test_an_end_before_what_was_read_is_requested_again(cluster: _Cluster) -> None:
     cluster.ends = [{A: 3, B: 5}, {A: 12, B: 5}, {A: 99, B: 99}]
     assert _reader().latest({A: 10, B: 5}) == {A: 12, B: 5}
     cluster.ends = [{A: 3, B: 5}]
@@ -113,14 +136,14 @@ def test_beginnings_are_of_partitions_that_still_exist(cluster: _Cluster) -> Non
     assert _reader().earliest([]) == {}
 
 
-@pytest.mark.parametrize(("ttl", "questions"), [("-1", 3), ("60000", 1)])
+@pytest.mark.parametrize(("ttl", "requests"), [("-1", 3), ("60000", 1)])
 def test_partitions_are_kept_for_as_long_as_the_option_says(
-    cluster: _Cluster, ttl: str, questions: int
+    cluster: _Cluster, ttl: str, requests: int
 ) -> None:
     reader = _reader(**{"partition.metadata.cache.ttl.ms": ttl})
     for _ in range(3):
         reader.latest({})
-    assert cluster.asked_metadata == questions
+    assert cluster.metadata_requests == requests
 
 
 @pytest.mark.parametrize(

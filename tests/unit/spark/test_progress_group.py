@@ -23,7 +23,10 @@ def settings(kafka_broker: Broker) -> ClientSettings:
 
 def _committed(settings: ClientSettings, group: str) -> dict[tuple[str, int], int]:
     with Cluster(settings) as cluster:
-        return {place: each.offset for place, each in committed_offsets(cluster, group).items()}
+        return {
+            topic_partition: each.offset
+            for topic_partition, each in committed_offsets(cluster, group).items()
+        }
 
 
 def test_a_named_group_needs_no_meeting(settings: ClientSettings, kafka_topic: str) -> None:
@@ -38,7 +41,7 @@ def test_the_driver_learns_the_query_from_a_task(settings: ClientSettings, kafka
     group.commit({(kafka_topic, 0): 0})
     meeting = group.meeting_group
     assert meeting is not None
-    group.commit({(kafka_topic, 0): 1})  # nobody has come yet
+    group.commit({(kafka_topic, 0): 1})  # no task has announced the query's id yet
     announce(settings, meeting, (kafka_topic, 0), QUERY)
     group.commit({(kafka_topic, 0): 2})
     assert group.meeting_group is None
@@ -48,13 +51,13 @@ def test_the_driver_learns_the_query_from_a_task(settings: ClientSettings, kafka
 
 
 def test_a_group_that_cannot_be_reached_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    nobody = ClientSettings((Address("127.0.0.1", 1),), patience=0.0)
-    group = ProgressGroup(nobody, "prefix", "reports")
+    unreachable = ClientSettings((Address("127.0.0.1", 1),), patience=0.0)
+    group = ProgressGroup(unreachable, "prefix", "reports")
     with caplog.at_level(logging.WARNING, "barnabas.spark"):
         group.commit({("t", 0): 1})
         group.commit({("t", 0): 2})  # and it is left alone for a while
-        announce(nobody, "meeting", ("t", 0), QUERY)
+        announce(unreachable, "meeting", ("t", 0), QUERY)
     assert len(caplog.records) == 2
     assert "Progress is not shown in group reports" in caplog.text
-    assert "The driver does not hear the query's id" in caplog.text
-    drop(nobody)
+    assert "The driver does not receive the query's id" in caplog.text
+    drop(unreachable)

@@ -62,7 +62,7 @@ def test_a_schema_without_columns_is_refused() -> None:
     ],
 )
 def test_a_source_imports_no_more_than_it_needs(module: str, unwanted: set[str]) -> None:
-    """Spark imports `pyspark_barnabas` for every session, whoever uses it or not."""
+    """Spark imports `pyspark_barnabas` for every session, whether the source is used or not."""
     program = (
         "import sys, pyspark.sql.datasource, pyspark.sql.streaming.datasource; before = set(sys.modules); "
         f"import {module}; found = (set(sys.modules) - before) & {unwanted!r}; "

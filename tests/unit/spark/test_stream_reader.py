@@ -19,11 +19,12 @@ ALL = ReadAllAvailable()
 
 
 class _Log:
-    """Stands where the reader asks a cluster."""
+    """Replaces the reader's requests to a cluster."""
 
     def __init__(self) -> None:
         self.starts: Offsets = {A: 0}
         self.ends: Offsets = {A: 10}
+        self.topic_ids: dict[str, str] = {}
 
     def initial(self) -> Offsets:
         return dict(self.ends)  # as `latest` does
@@ -32,7 +33,11 @@ class _Log:
         return dict(self.ends)
 
     def earliest(self, partitions: Collection[TopicPartition]) -> Offsets:
-        return {place: offset for place, offset in self.starts.items() if place in partitions}
+        return {
+            topic_partition: offset
+            for topic_partition, offset in self.starts.items()
+            if topic_partition in partitions
+        }
 
 
 class _Group:
@@ -104,7 +109,7 @@ def test_an_idle_stream_returns_the_very_text() -> None:
         assert reader.partitions(offset, offset) == []
 
 
-def test_an_empty_first_batch_keeps_its_place() -> None:
+def test_an_empty_first_batch_keeps_its_initial_offsets() -> None:
     """Spark runs the first batch even if there is nothing; what comes before its replay is for the next."""
     log = _Log()
     reader = _reader(log)
@@ -140,7 +145,7 @@ def test_limits_come_from_the_options() -> None:
     start: OffsetDict = {"t": {"0": 0}}
     assert both.latestOffset(start, ReadMaxRows(7)) == {"t": {"0": 7}}  # the first never waits
     assert both.latestOffset({"t": {"0": 7}}, ReadMaxRows(7)) == {"t": {"0": 7}}
-    assert both.latestOffset({"t": {"0": 7}}, ALL) == {"t": {"0": 10}}, "what Spark asks for wins"
+    assert both.latestOffset({"t": {"0": 7}}, ALL) == {"t": {"0": 10}}, "the limit that Spark requests wins"
 
 
 def test_new_partitions_begin_at_their_start() -> None:
@@ -151,11 +156,11 @@ def test_new_partitions_begin_at_their_start() -> None:
     assert _ranges(reader, {"t": {"0": 10}}, end) == [(1, 0, 7)]
 
 
-def test_loss_is_told_before_spark_writes_the_end_down() -> None:
+def test_loss_is_reported_before_spark_records_the_end() -> None:
     log = _Log()
-    with pytest.raises(DataLoss, match=r"t-0: offsets 10\.\.19 are gone \(log ends at 10"):
+    with pytest.raises(DataLoss, match=r"t-0: offsets 10\.\.19 are lost \(log ends at 10"):
         _reader(log).latestOffset({"t": {"0": 20}}, ALL)
-    with pytest.raises(DataLoss, match=r"t-1: offsets from 3 on are gone \(the partition was deleted\)"):
+    with pytest.raises(DataLoss, match=r"t-1: offsets from 3 on are lost \(the partition was deleted\)"):
         _reader(log).latestOffset({"t": {"0": 5, "1": 3}}, ALL)
     careless = _reader(log, failOnDataLoss="false")
     assert careless.latestOffset({"t": {"0": 20, "1": 3}}, ALL) == {"t": {"0": 10}}
@@ -165,9 +170,68 @@ def test_loss_is_told_before_spark_writes_the_end_down() -> None:
 def test_what_aged_out_is_named_when_it_is_planned() -> None:
     log = _Log()
     log.starts = {A: 4}
-    with pytest.raises(DataLoss, match=r"t-0: offsets 1\.\.3 are gone \(log starts at 4\)"):
+    with pytest.raises(DataLoss, match=r"t-0: offsets 1\.\.3 are lost \(log starts at 4\)"):
         _reader(log).partitions({"t": {"0": 1}}, {"t": {"0": 10}})
     assert _ranges(_reader(log, failOnDataLoss="false"), {"t": {"0": 1}}, {"t": {"0": 10}}) == [(0, 4, 10)]
+
+
+def test_a_topic_created_anew_fails_the_stream_with_its_ids() -> None:
+    log = _Log()
+    log.topic_ids = {"t": "OLD"}
+    start = _again(_reader(log).latestOffset({"t": {"0": 3}}, ALL))
+    assert start == {"@ids t=OLD": {}, "t": {"0": 10}}
+    log.topic_ids, log.ends = {"t": "NEW"}, {A: 30}
+    with pytest.raises(DataLoss, match=r"t: the topic was .* created anew \(its id was OLD and is NEW"):
+        _reader(log).latestOffset(start, ALL)
+
+
+@pytest.mark.parametrize("end", [30, 10, 4, 0], ids=["longer", "as long", "shorter", "empty"])
+def test_a_topic_created_anew_is_read_from_its_beginning_if_loss_is_allowed(
+    end: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = _Log()
+    log.topic_ids, log.starts, log.ends = {"t": "NEW"}, {A: 0, B: 0}, {A: end, B: 7}
+    start: OffsetDict = {"@ids t=OLD": {}, "t": {"0": 10, "1": 5}}
+    reader = _reader(log, failOnDataLoss="false")
+    stop: OffsetDict = {}
+    for limit in (ALL, ReadMaxRows(1000)):
+        stop = _again(reader.latestOffset(start, limit))
+        assert stop == {"@ids t=NEW": {}, "t": {"0": end, "1": 7}}
+        assert _ranges(reader, start, stop) == [(0, 0, end), (1, 0, 7)][not end :]
+        assert "created anew (its id was OLD and is NEW now)" in caplog.text
+    parts = reader.partitions(start, stop)
+    assert {part.topic_id for part in parts if isinstance(part, RangePartition)} == {"NEW"}
+
+
+def test_a_topic_created_anew_before_the_first_batch_runs_again_is_left_to_its_tasks() -> None:
+    log = _Log()
+    log.topic_ids = {"t": "OLD"}
+    reader = _reader(log)
+    start = _again(reader.initialOffset())
+    log.ends = {A: 25}
+    end = _again(reader.latestOffset(start, ALL))
+    log.topic_ids, log.ends = {"t": "NEW"}, {A: 99}
+    restarted = _reader(log)
+    parts = restarted.partitions(_again(restarted.initialOffset()), end)
+    assert parts == [RangePartition("t", 0, 10, 25, "OLD")]
+
+
+def test_an_idle_stream_keeps_its_text_with_ids_and_without() -> None:
+    log = _Log()
+    log.topic_ids = {"t": "OLD"}
+    for text in ({"t": {"0": 10}}, {"@ids t=OLD": {}, "t": {"0": 10}}):
+        assert _reader(log).latestOffset(text, ALL) == text
+
+
+def test_a_topic_created_anew_waits_for_enough_records_too() -> None:
+    log = _Log()
+    log.topic_ids = {"t": "NEW"}
+    reader = _reader(log, failOnDataLoss="false", minOffsetsPerTrigger="20", maxTriggerDelay="1h")
+    reader.latestOffset({"t": {"0": 10}}, ReadMinRows(20))  # the first never waits
+    start: OffsetDict = {"@ids t=OLD": {}, "t": {"0": 5}}
+    assert reader.latestOffset(start, ReadMinRows(20)) == start
+    log.ends = {A: 20}
+    assert reader.latestOffset(start, ReadMinRows(20)) == {"@ids t=NEW": {}, "t": {"0": 20}}
 
 
 def test_progress_is_shown_when_a_batch_is_done() -> None:
@@ -186,7 +250,7 @@ def test_the_latest_offsets_are_reported() -> None:
     assert reader.reportLatestOffset() == {"t": {"0": 10}}
 
 
-def test_one_task_is_told_where_to_leave_the_querys_id() -> None:
+def test_one_task_receives_the_group_for_the_querys_id() -> None:
     log, group = _Log(), _Group()
     group.meeting_group = "here"
     log.starts, log.ends = {A: 0, B: 0}, {A: 10, B: 7}

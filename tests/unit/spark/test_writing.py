@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from barnabas.spark import writing
 from barnabas.spark.arrow.murmur2 import partition_of_keys
 from barnabas.spark.arrow.record_batches import RowColumns
 from barnabas.spark.planning.sink_columns import SinkColumns
-from barnabas.spark.writing import RowWriter, UnusableRow
+from barnabas.spark.writing import CHUNK_BYTES, RowWriter, UnusableRow
 
 TYPES = {
     "key": pa.binary(),
@@ -38,6 +39,8 @@ class NotingProducer:
     def __init__(self, **counts: int) -> None:
         self.counts: dict[str, int] = counts
         self.sent: list[tuple[str, int, RowColumns]] = []
+        self.attended: list[int] = []
+        """How many sends had been made each time."""
 
     def partition_count(self, topic: str) -> int:
         return self.counts[topic]
@@ -45,6 +48,9 @@ class NotingProducer:
     def send(self, topic: str, partition: int, columns: RowColumns) -> int:
         self.sent.append((topic, partition, columns))
         return len(columns.value)
+
+    def attend(self) -> None:
+        self.attended.append(len(self.sent))
 
     def values(self) -> dict[tuple[str, int], list[bytes]]:
         found: dict[tuple[str, int], list[bytes]] = {}
@@ -60,7 +66,10 @@ def batch(**columns: list[object]) -> pa.RecordBatch:
 def write(
     producer: NotingProducer, *batches: pa.RecordBatch, topic: str | None = None, turn: int = 0
 ) -> tuple[int, str | None]:
-    columns = SinkColumns.of([(name, NAMES[name]) for name in batches[0].schema.names], topic)
+    names = batches[0].schema.names
+    columns = SinkColumns.of(
+        [(name, NAMES[name]) for name in names], topic, write_timestamp="timestamp" in names
+    )
     return RowWriter(producer, columns, topic, turn).write(iter(batches))
 
 
@@ -72,10 +81,10 @@ def test_keys_go_where_kafkas_partitioner_sends_them_in_their_order(
     values: list[object] = [str(number).encode() for number in range(len(keys))]
     assert write(producer, batch(key=list(keys), value=values), topic="t") == (len(keys), "t")
     expected: dict[tuple[str, int], list[object]] = {}
-    for key, place, value in zip(
+    for key, number, value in zip(
         keys, partition_of_keys(pa.array(keys, pa.binary()), count), values, strict=True
     ):
-        expected.setdefault(("t", 0 if key is None else int(place)), []).append(value)
+        expected.setdefault(("t", 0 if key is None else int(number)), []).append(value)
     assert producer.values() == expected
 
 
@@ -113,8 +122,8 @@ def test_a_partition_of_its_own_wins_over_the_key() -> None:
     )
     by_key = int(partition_of_keys(pa.array([b"a"], pa.binary()), 4)[0])
     expected: dict[tuple[str, int], list[bytes]] = {}
-    for place, value in ((3, b"1"), (by_key, b"2"), (2, b"3")):
-        expected.setdefault(("t", place), []).append(value)
+    for number, value in ((3, b"1"), (by_key, b"2"), (2, b"3")):
+        expected.setdefault(("t", number), []).append(value)
     assert producer.values() == expected
 
 
@@ -187,3 +196,19 @@ def test_a_time_before_1970_is_refused() -> None:
             batch(value=[b"1"], timestamp=[dt.datetime.fromtimestamp(-5, dt.UTC)]),
             topic="t",
         )
+
+
+def test_a_producer_is_attended_while_more_rows_are_awaited_and_only_then() -> None:
+    large = batch(value=[b"x" * CHUNK_BYTES])
+    producer = NotingProducer(t=1)
+
+    def upstream() -> Iterator[pa.RecordBatch]:
+        assert producer.attended == []
+        yield large
+        assert producer.attended == [1]
+        yield batch(value=[b"small"])
+        assert producer.attended == [1]
+
+    columns = SinkColumns.of([("value", "binary")], "t")
+    RowWriter(producer, columns, "t", 0).write(upstream())
+    assert (len(producer.sent), producer.attended) == (2, [1])

@@ -97,7 +97,7 @@ def read_records(log: Log) -> list[Record]:
 
 
 def replay(log: Log) -> tuple[ProducerStates, list[CompletedTxn]]:
-    """The producers and ended transactions as the batches alone tell them."""
+    """The producers and ended transactions as derived from the batches alone."""
     states, ended = ProducerStates(), []
     for header, data in read_batches(log):
         if header.has_producer_id:

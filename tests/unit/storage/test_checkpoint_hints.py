@@ -303,11 +303,9 @@ def test_log_start_at_the_end_of_the_log_is_derived_after_several_starts(clean: 
 
 @pytest.mark.parametrize("removal", ["delete", "set aside"])
 @pytest.mark.parametrize("directories", [(A,), (A, B)])
-def test_an_older_log_does_not_come_back_in_place_of_a_new_one(
-    removal: str, directories: tuple[Path, ...]
-) -> None:
+def test_an_older_log_does_not_replace_a_new_one(removal: str, directories: tuple[Path, ...]) -> None:
     host = Host(*directories)
-    host.doomed = []
+    host.deleted = []
     logs = host.start()
     fill(logs, 5)
     logs.clean_shutdown()

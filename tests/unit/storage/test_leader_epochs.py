@@ -40,11 +40,13 @@ def test_an_older_epoch_replaces_newer_ones(epochs: LeaderEpochs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"),
+    ("requested", "answer"),
     [(-1, None), (0, (0, 0)), (1, (1, 10)), (2, (1, 10)), (3, (3, 25)), (4, (4, 40)), (5, None)],
 )
-def test_end_offset_for_an_epoch(epochs: LeaderEpochs, asked: int, answer: tuple[int, int] | None) -> None:
-    assert epochs.end_offset_for(asked, 40) == answer
+def test_end_offset_for_an_epoch(
+    epochs: LeaderEpochs, requested: int, answer: tuple[int, int] | None
+) -> None:
+    assert epochs.end_offset_for(requested, 40) == answer
 
 
 def test_truncation_at_the_end_and_at_the_start(epochs: LeaderEpochs) -> None:

@@ -56,12 +56,12 @@ def test_truncation_at_every_batch_leaves_a_log_that_goes_on(memory: MemoryLogs)
 
 
 def test_truncation_lowers_the_recovery_point_and_says_so(memory: MemoryLogs) -> None:
-    told: list[int] = []
-    memory.environment.on_truncated = lambda: told.append(log.recovery_point)
+    reported: list[int] = []
+    memory.environment.on_truncated = lambda: reported.append(log.recovery_point)
     log = filled(memory)
     log.flush()
     log.truncate_to(6)
-    assert (log.recovery_point, told) == (6, [6])
+    assert (log.recovery_point, reported) == (6, [6])
 
 
 def test_truncation_beyond_the_end_does_nothing(memory: MemoryLogs) -> None:
@@ -122,23 +122,23 @@ def test_retention_by_time_may_take_all_and_leaves_an_empty_log(memory: MemoryLo
 
 
 def test_deleted_files_are_renamed_at_once_and_unlinked_later(memory: MemoryLogs) -> None:
-    doomed: list[DeletedFiles] = []
-    memory.environment.on_deleted = doomed.append
+    deleted: list[DeletedFiles] = []
+    memory.environment.on_deleted = deleted.append
     log = filled(memory)
     log.flush()
     log.delete_records_before(log.log_end_offset)
     log.delete_old_segments()
-    assert doomed[0].delay_ms == CONFIG.file_delete_delay_ms
-    assert {path.name for path in doomed[0].paths} == {name for name in memory.names() if ".deleted" in name}
-    assert all(path.name.endswith(".deleted") for path in doomed[0].paths)
-    doomed[0].run()
-    doomed[0].run()
+    assert deleted[0].delay_ms == CONFIG.file_delete_delay_ms
+    assert {path.name for path in deleted[0].paths} == {name for name in memory.names() if ".deleted" in name}
+    assert all(path.name.endswith(".deleted") for path in deleted[0].paths)
+    deleted[0].run()
+    deleted[0].run()
     assert not [name for name in memory.names() if ".deleted" in name]
 
 
 def test_a_deleted_log_is_renamed_and_refuses_work(memory: MemoryLogs) -> None:
-    doomed: list[DeletedFiles] = []
-    memory.environment.on_deleted = doomed.append
+    deleted: list[DeletedFiles] = []
+    memory.environment.on_deleted = deleted.append
     log = filled(memory)
     log.delete()
     (name,) = memory.fs.listdir(ROOT)
@@ -146,7 +146,7 @@ def test_a_deleted_log_is_renamed_and_refuses_work(memory: MemoryLogs) -> None:
     assert name.endswith("-delete")
     with pytest.raises(StorageError):
         log.append_as_leader(batch(1), 0)
-    doomed[0].run()
+    deleted[0].run()
     assert memory.fs.listdir(ROOT) == []
 
 

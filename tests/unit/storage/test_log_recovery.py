@@ -62,7 +62,7 @@ def test_the_log_is_cut_at_every_flipped_byte_of_the_last_batch() -> None:
     filled(memory, 3).close(clean=False)
     whole = memory.fs.read_bytes(memory.path(f"{FIRST}.log"))
     last = len(read_batches(memory.open(clean=False))[-1][1])
-    outside_crc = range(12, 16)  # the leader epoch; nobody can tell
+    outside_crc = range(12, 16)  # the leader epoch; damage there cannot be detected
     for at in range(last):
         damaged = bytearray(whole)
         damaged[len(whole) - last + at] ^= 0x55

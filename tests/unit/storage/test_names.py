@@ -1,7 +1,9 @@
+from random import Random
+
 import pytest
 
 from barnabas.base.ids import TopicPartition
-from barnabas.storage.names import doomed_directory, file_name, offset_of, parse_directory
+from barnabas.storage.names import deleted_directory, file_name, offset_of, parse_directory
 
 
 def test_a_segment_file_carries_twenty_digits() -> None:
@@ -21,7 +23,7 @@ def test_a_segment_file_carries_twenty_digits() -> None:
         ("t-3.0123-stray", "t", 3, "stray"),
     ],
 )
-def test_a_directory_name_tells_its_partition(name: str, topic: str, partition: int, mark: str) -> None:
+def test_a_directory_name_contains_its_partition(name: str, topic: str, partition: int, mark: str) -> None:
     parsed = parse_directory(name)
     assert parsed is not None
     assert (*parsed.topic_partition, parsed.mark) == (topic, partition, mark)
@@ -33,7 +35,7 @@ def test_other_directories_are_no_partitions(name: str) -> None:
 
 
 def test_a_doomed_name_fits_the_file_system_and_keeps_the_partition() -> None:
-    name = doomed_directory(TopicPartition("t" * 249, 123))
+    name = deleted_directory(TopicPartition("t" * 249, 123), Random(1))
     assert len(name) == 255
     parsed = parse_directory(name)
     assert parsed is not None

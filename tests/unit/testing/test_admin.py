@@ -60,7 +60,7 @@ def test_list_topics_gives_every_name() -> None:
 
 
 def test_broker_that_hangs_up_is_an_error() -> None:
-    with _broker(raw=b"") as broker, pytest.raises(ConnectionError, match="closed before the answer"):
+    with _broker(raw=b"") as broker, pytest.raises(ConnectionError, match="closed before the response"):
         _admin(broker).list_topics()
 
 

@@ -9,25 +9,25 @@ from barnabas.testing import Broker, BrokerStartError
 
 
 class FakeHost:
-    """Notes what it is told; like a real one it takes a port of its own when it is asked for port 0."""
+    """Records its calls. Like a real host it chooses a port if the requested port is 0."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
         self.properties: list[Mapping[str, str]] = []
         self.fails: bool = False
 
     def start(self, properties: Mapping[str, str]) -> int:
         if self.fails:
             raise BrokerStartError("no")
-        self.told.append("start")
+        self.calls.append("start")
         self.properties.append(properties)
         return int(properties["listeners"].rpartition(":")[2]) or 40123
 
     def stop(self) -> None:
-        self.told.append("stop")
+        self.calls.append("stop")
 
     def kill(self) -> None:
-        self.told.append("kill")
+        self.calls.append("kill")
 
     def loop_holds(self) -> dict[str, tuple[int, float]]:
         return {"Metadata": (2, 0.03), "job x": (1, 0.5)}
@@ -46,7 +46,7 @@ def test_with_block_starts_and_stops_and_removes_the_data(host: FakeHost) -> Non
         assert running.bootstrap_servers == "127.0.0.1:40123"
         directory = running.log_dir.parent
         assert directory.is_dir()
-    assert host.told == ["start", "stop"]
+    assert host.calls == ["start", "stop"]
     assert not directory.exists()
 
 
@@ -64,7 +64,7 @@ def test_async_with_block_does_the_same(host: FakeHost) -> None:
             assert running.port == 40123
 
     asyncio.run(use())
-    assert host.told == ["start", "stop"]
+    assert host.calls == ["start", "stop"]
 
 
 def test_restart_keeps_port_and_data(host: FakeHost) -> None:
@@ -81,7 +81,7 @@ def test_killed_broker_can_be_restarted(host: FakeHost) -> None:
         running.kill()
         assert not running.running
         running.restart()
-    assert host.told == ["start", "kill", "start", "stop"]
+    assert host.calls == ["start", "kill", "start", "stop"]
 
 
 def test_given_directory_is_kept(host: FakeHost, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_stopping_twice_is_no_error(host: FakeHost) -> None:
     running.stop()
     running.close()
     running.close()
-    assert host.told == ["start", "stop"]
+    assert host.calls == ["start", "stop"]
 
 
 def test_use_before_the_start_says_what_to_do() -> None:

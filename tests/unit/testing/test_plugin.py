@@ -40,8 +40,8 @@ broker.Broker = FakeBroker
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Someone's test suite, with a fake in the place of the broker."""
-    # The suite runs in this process: what its conftest puts in the broker's place must not stay there.
+    """A test suite with a fake instead of the broker."""
+    # The suite runs in this process: the fake that its conftest installs must be removed.
     monkeypatch.setattr(broker, "Broker", broker.Broker)
     pytester.makeconftest(_FAKE)
     return pytester
@@ -67,7 +67,7 @@ def test_suite_gets_a_running_broker_by_installing_the_package(suite: pytest.Pyt
     _run(suite).assert_outcomes(passed=1)
 
 
-def test_topics_of_one_test_are_gone_in_the_next(suite: pytest.Pytester) -> None:
+def test_topics_of_one_test_are_deleted_before_the_next(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         def test_one(kafka_broker, kafka_topic):

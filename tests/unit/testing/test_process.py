@@ -1,4 +1,4 @@
-"""The parent's side of the conversation, against scripts in the place of `barnabas.testing.child`."""
+"""The parent's side of the protocol, with scripts instead of `barnabas.testing.child`."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ def _host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str) -> Proc
     return ProcessHost(tmp_path / "broker.log")
 
 
-def test_child_gets_the_configuration_and_tells_its_port(
+def test_child_gets_the_configuration_and_reports_its_port(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     answer = "print('ready', config['port'], flush=True); sys.stdin.read()"
@@ -39,9 +39,7 @@ def test_crash_of_the_child_shows_the_end_of_its_log(monkeypatch: pytest.MonkeyP
         host.start({})
 
 
-def test_child_that_is_gone_at_once_is_a_failed_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_child_that_exits_at_once_is_a_failed_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     host = _host(monkeypatch, tmp_path, "raise SystemExit('no python here')")
     with pytest.raises(BrokerStartError, match="no python here"):
         host.start({"large": "x" * 1_000_000})
@@ -65,19 +63,19 @@ def test_child_that_does_not_stop_is_killed(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_child_sees_the_end_of_its_input_when_the_parent_is_killed(tmp_path: Path) -> None:
     """The lifeline: nothing keeps the child's input open but the parent."""
-    ended, told = os.pipe()
+    ended, writer = os.pipe()
     child = "import sys; sys.stdin.readline(); print('ready 1', flush=True); sys.stdin.read()"
     parent = (
         "import sys, pathlib\n"
         "from barnabas.testing import process\n"
         f"process._PROGRAM = {child!r}\n"
         "process.subprocess.Popen = __import__('functools').partial(\n"
-        f"    process.subprocess.Popen, pass_fds=[{told}])\n"
+        f"    process.subprocess.Popen, pass_fds=[{writer}])\n"
         "process.ProcessHost(pathlib.Path(sys.argv[1])).start({})\n"
         "__import__('os').kill(__import__('os').getpid(), 9)\n"
     )
     command = [sys.executable, "-c", parent, str(tmp_path / "broker.log")]
-    subprocess.run(command, pass_fds=[told], check=False)
-    os.close(told)
+    subprocess.run(command, pass_fds=[writer], check=False)
+    os.close(writer)
     with open(ended, "rb") as pipe:
-        assert pipe.read() == b""  # comes only when the child, which holds the other end, is gone
+        assert pipe.read() == b""  # the end of the pipe: the child, which holds the other end, has ended

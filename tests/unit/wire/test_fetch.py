@@ -21,8 +21,8 @@ from barnabas.wire.fetch import (
     FIRST_WITH_REPLICA_STATE,
     FIRST_WITH_SESSIONS,
     FIRST_WITH_TOPIC_IDS,
-    PartitionResult,
-    TopicResult,
+    FetchPartitionResult,
+    FetchTopicResult,
     encode_fetch_response,
     parse_fetch,
 )
@@ -106,19 +106,19 @@ class Range(NamedTuple):
 ENDPOINTS = (NodeEndpoint(4, "host", 9093, None), NodeEndpoint(5, "other", 9094, "rack"))
 RECORDS = Range(b"\x07" * 300)
 RESULTS = {
-    "records": PartitionResult(0, 0, 1 << 40, 1 << 39, 3, None, RECORDS),
-    "nothing yet": PartitionResult(1, 0, 12, 11, 0),
-    "error": PartitionResult(2, ErrorCode.offset_out_of_range),
-    "nothing aborted": PartitionResult(3, 0, 12, 11, 0, [], RECORDS),
-    "aborted": PartitionResult(4, 0, 12, 11, 0, [(9, 2), (1 << 40, 3)], RECORDS),
-    "many aborted": PartitionResult(5, 0, 12, 11, 0, [(9, each) for each in range(200)]),
-    "leader hint": PartitionResult(6, ErrorCode.fenced_leader_epoch, leader=LeaderHint(5, 9)),
-    "diverging": PartitionResult(7, 0, 12, 11, 0, diverging=(3, 1 << 33)),
-    "both": PartitionResult(8, 6, leader=LeaderHint(5, 9), diverging=(3, 8)),
+    "records": FetchPartitionResult(0, 0, 1 << 40, 1 << 39, 3, None, RECORDS),
+    "nothing yet": FetchPartitionResult(1, 0, 12, 11, 0),
+    "error": FetchPartitionResult(2, ErrorCode.offset_out_of_range),
+    "nothing aborted": FetchPartitionResult(3, 0, 12, 11, 0, [], RECORDS),
+    "aborted": FetchPartitionResult(4, 0, 12, 11, 0, [(9, 2), (1 << 40, 3)], RECORDS),
+    "many aborted": FetchPartitionResult(5, 0, 12, 11, 0, [(9, each) for each in range(200)]),
+    "leader hint": FetchPartitionResult(6, ErrorCode.fenced_leader_epoch, leader=LeaderHint(5, 9)),
+    "diverging": FetchPartitionResult(7, 0, 12, 11, 0, diverging=(3, 1 << 33)),
+    "both": FetchPartitionResult(8, 6, leader=LeaderHint(5, 9), diverging=(3, 8)),
 }
 
 
-def kio_response(version: int, topics: list[TopicResult], **given: Any) -> bytes:
+def kio_response(version: int, topics: list[FetchTopicResult], **given: Any) -> bytes:
     top: dict[str, Any] = {
         "throttle_time": timedelta(0),
         "error_code": ErrorCode.none,
@@ -142,7 +142,7 @@ def kio_response(version: int, topics: list[TopicResult], **given: Any) -> bytes
     return written(entity(**values))
 
 
-def kio_partition(partition_type: Any, result: PartitionResult) -> Any:
+def kio_partition(partition_type: Any, result: FetchPartitionResult) -> Any:
     known = fields(partition_type)
     aborted_type = entity_in(known["aborted_transactions"])
     values: dict[str, Any] = {
@@ -180,8 +180,8 @@ def body_of(version: int, parts: list[Any]) -> bytes:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_response_is_written_as_kio_writes_it(version: int, name: str) -> None:
     topics = [
-        TopicResult("t" * 150, ID, [RESULTS[name], RESULTS["records"], RESULTS[name]]),
-        TopicResult("empty", ID, []),
+        FetchTopicResult("t" * 150, ID, [RESULTS[name], RESULTS["records"], RESULTS[name]]),
+        FetchTopicResult("empty", ID, []),
     ]
 
     parts = encode_fetch_response(version, 99, topics, throttle_ms=7, session_id=5)
@@ -195,7 +195,7 @@ def test_response_is_written_as_kio_writes_it(version: int, name: str) -> None:
 def test_endpoints_are_written_where_the_version_has_them(
     version: int, endpoints: tuple[NodeEndpoint, ...]
 ) -> None:
-    topics = [TopicResult("t", ID, list(RESULTS.values()))]
+    topics = [FetchTopicResult("t", ID, list(RESULTS.values()))]
 
     parts = encode_fetch_response(version, 99, topics, endpoints=endpoints)
 
@@ -214,6 +214,8 @@ def test_error_of_the_whole_request_has_no_topics(version: int) -> None:
 
 
 def test_records_are_not_copied_into_the_frame() -> None:
-    parts = encode_fetch_response(18, 1, [TopicResult("t", ID, [RESULTS["records"], RESULTS["aborted"]])])
+    parts = encode_fetch_response(
+        18, 1, [FetchTopicResult("t", ID, [RESULTS["records"], RESULTS["aborted"]])]
+    )
 
     assert [part for part in parts if part is RECORDS] == [RECORDS, RECORDS]

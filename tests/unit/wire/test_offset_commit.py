@@ -23,7 +23,7 @@ from barnabas.wire.offset_commit import (
     FIRST_WITH_LEADER_EPOCH,
     FIRST_WITH_TOPIC_IDS,
     LAST_WITH_RETENTION_TIME,
-    TopicResult,
+    CommitTopicResult,
     parse_offset_commit,
 )
 
@@ -112,7 +112,7 @@ def test_flipped_bytes_raise_nothing_but_kafka_errors(version: int, position: in
 @pytest.mark.parametrize("version", VERSIONS)
 def test_response_is_written_as_kio_writes_it(version: int) -> None:
     partitions = [(3, ErrorCode.none), (0, ErrorCode.illegal_generation)]
-    topics = [TopicResult("täglich", ID, partitions), TopicResult("t2", ID, [])]
+    topics = [CommitTopicResult("täglich", ID, partitions), CommitTopicResult("t2", ID, [])]
     kio = Reply(
         topics=[
             Reply(

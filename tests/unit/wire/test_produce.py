@@ -20,8 +20,8 @@ from barnabas.wire.produce import (
     FIRST_FLEXIBLE,
     FIRST_WITH_LEADER_HINTS,
     FIRST_WITH_TOPIC_IDS,
-    PartitionResult,
-    TopicResult,
+    ProducePartitionResult,
+    ProduceTopicResult,
     encode_produce_response,
     parse_produce,
 )
@@ -133,19 +133,19 @@ def test_impossible_counts_are_refused_before_anything_is_made_of_them() -> None
 HINT = LeaderHint(4, 11)
 ENDPOINTS = (NodeEndpoint(4, "höst", 9093, None), NodeEndpoint(5, "other", 9094, "rack"))
 RESULTS = {
-    "success": PartitionResult(0, 0, 1 << 40, -1, 12),
-    "append time": PartitionResult(1, 0, 3, 1_700_000_000_000, 0),
-    "error": PartitionResult(2, ErrorCode.message_too_large, error_message="too large"),
-    "record errors": PartitionResult(
+    "success": ProducePartitionResult(0, 0, 1 << 40, -1, 12),
+    "append time": ProducePartitionResult(1, 0, 3, 1_700_000_000_000, 0),
+    "error": ProducePartitionResult(2, ErrorCode.message_too_large, error_message="too large"),
+    "record errors": ProducePartitionResult(
         3, ErrorCode.invalid_record, record_errors=((0, "no key"), (7, None)), error_message="bad records"
     ),
-    "leader hint": PartitionResult(4, ErrorCode.not_leader_or_follower, leader=HINT),
-    "many": PartitionResult(5, 87, record_errors=tuple((each, "m" * 200) for each in range(150))),
+    "leader hint": ProducePartitionResult(4, ErrorCode.not_leader_or_follower, leader=HINT),
+    "many": ProducePartitionResult(5, 87, record_errors=tuple((each, "m" * 200) for each in range(150))),
 }
 
 
 def kio_response(
-    version: int, topics: list[TopicResult], throttle_ms: int, endpoints: tuple[NodeEndpoint, ...]
+    version: int, topics: list[ProduceTopicResult], throttle_ms: int, endpoints: tuple[NodeEndpoint, ...]
 ) -> bytes:
     entity = load_response_schema(API_KEY, version)
     topic_type = entity_in(fields(entity)["responses"])
@@ -164,7 +164,7 @@ def kio_response(
     return written(entity(**values))
 
 
-def kio_partition(partition_type: Any, result: PartitionResult) -> Any:
+def kio_partition(partition_type: Any, result: ProducePartitionResult) -> Any:
     known = fields(partition_type)
     at = result.log_append_time
     values: dict[str, Any] = {
@@ -198,7 +198,10 @@ def body_of(version: int, frame: bytes) -> bytes:
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_response_is_written_as_kio_writes_it(version: int, name: str) -> None:
-    topics = [TopicResult("t" * 150, ID, [RESULTS[name], RESULTS["success"]]), TopicResult("empty", ID, [])]
+    topics = [
+        ProduceTopicResult("t" * 150, ID, [RESULTS[name], RESULTS["success"]]),
+        ProduceTopicResult("empty", ID, []),
+    ]
 
     frame = encode_produce_response(version, 99, topics, throttle_ms=7)
 
@@ -210,7 +213,7 @@ def test_response_is_written_as_kio_writes_it(version: int, name: str) -> None:
 def test_endpoints_are_written_where_the_version_has_them(
     version: int, endpoints: tuple[NodeEndpoint, ...]
 ) -> None:
-    topics = [TopicResult("t", ID, list(RESULTS.values()))]
+    topics = [ProduceTopicResult("t", ID, list(RESULTS.values()))]
 
     frame = encode_produce_response(version, 99, topics, endpoints=endpoints)
 

@@ -1,7 +1,7 @@
-"""The configuration of one broker: what its file says, what was changed since, and the defaults behind.
+"""The configuration of one broker: its properties file, its dynamic configuration and the defaults.
 
-A `BrokerConfig` is never changed: a dynamic update makes a new one by `with_dynamic`. Only values that
-somebody set are kept; defaults come from the tables. Precedence: this broker's dynamic values, the cluster's
+A `BrokerConfig` is immutable: a dynamic update makes a new one by `with_dynamic`. It keeps only values that
+were set; defaults come from the tables. Precedence: this broker's dynamic values, the cluster's
 dynamic defaults, the file, the default. Errors are `ConfigError`, one line each; an unknown key is a warning.
 """
 
@@ -137,6 +137,7 @@ class BrokerConfig:
     replica_fetch_max_bytes = _int("replica.fetch.max.bytes")
     replica_fetch_response_max_bytes = _int("replica.fetch.response.max.bytes")
     replica_fetch_backoff_ms = _int("replica.fetch.backoff.ms")
+    replica_socket_timeout_ms = _int("replica.socket.timeout.ms")
 
     producer_id_expiration_ms = _int("producer.id.expiration.ms")
     producer_id_expiration_check_interval_ms = _int("producer.id.expiration.check.interval.ms")
@@ -154,6 +155,7 @@ class BrokerConfig:
     offsets_topic_replication_factor = _int("offsets.topic.replication.factor")
     offsets_topic_segment_bytes = _int("offsets.topic.segment.bytes")
 
+    broker_session_timeout_ms = _int("broker.session.timeout.ms")
     zookeeper_session_timeout_ms = _int("zookeeper.session.timeout.ms")
     zookeeper_connection_timeout_ms = _optional_int("zookeeper.connection.timeout.ms")
 
@@ -238,6 +240,13 @@ class BrokerConfig:
         return losses
 
     @property
+    def session_timeout_ms(self) -> int:
+        """How long the broker may be silent until other brokers expire its session in the metadata store."""
+        if self.is_set("zookeeper.session.timeout.ms"):
+            return self.zookeeper_session_timeout_ms
+        return self.broker_session_timeout_ms
+
+    @property
     def zookeeper_connect(self) -> str | None:
         """None: the embedded store is used."""
         value = self.get("zookeeper.connect")
@@ -274,7 +283,7 @@ class BrokerConfig:
         return self.advertised(bound_ports={})
 
     def advertised(self, bound_ports: Mapping[str, int]) -> tuple[Listener, ...]:
-        """What clients are told: an empty host becomes this host's name, port 0 the port the listener got."""
+        """The addresses for clients: an empty host becomes this host's name, port 0 the bound port."""
         return tuple(
             replace(
                 listener,
@@ -380,7 +389,7 @@ def _endpoint(host: str, port: Value) -> str:
 
 
 def _complete_broker_id(originals: dict[str, str]) -> None:
-    """`node.id` and `broker.id` are one thing; -1 once asked for a generated id and means "not set"."""
+    """`node.id` and `broker.id` are synonyms. -1, which once requested a generated id, means "not set"."""
     if originals.get("broker.id", "").strip() == "-1":
         del originals["broker.id"]
     for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):

@@ -100,7 +100,7 @@ def synonyms_of(name: str) -> tuple[str, ...]:
 def validate_dynamic_broker_configs(configs: Mapping[str, str], per_broker: bool) -> None:
     """Check what AlterConfigs wants to set on one broker, or (`per_broker=False`) on the whole cluster.
 
-    Names nobody knows pass, as in Kafka: they may belong to a plugin.
+    Unknown names are accepted, as in Kafka: they may belong to a plugin.
     """
     _refuse(
         (name for name in configs if name in BROKER_KEYS and BROKER_KEYS[name].is_read_only),

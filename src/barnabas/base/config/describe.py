@@ -1,6 +1,6 @@
-"""What DescribeConfigs tells of a broker, a topic or a group: every value, and where it comes from.
+"""The DescribeConfigs entries of a broker, a topic or a group: every value and its source.
 
-Synonyms are, in order of precedence, all places that set the key or one of its other names; the first is the
+Synonyms are, in order of precedence, all sources that set the key or one of its other names. The first is the
 source of the value. As in Kafka, a key whose own name is set nowhere and has no default has no synonyms
 (`log.retention.ms`, though `log.retention.hours` gives its value), and secrets are null everywhere.
 """
@@ -57,7 +57,7 @@ class DescribedConfig:
 
     @property
     def doc(self) -> str | None:
-        """Loaded when first asked for."""
+        """Loaded when first requested."""
         return documentation_of(self.scope, base_name(self.name) if self.scope is Scope.BROKER else self.name)
 
 

@@ -1,4 +1,4 @@
-"""One sentence or two on every key, in files beside this one, read only when somebody asks.
+"""One sentence or two on every key, in files beside this one, read when first requested.
 
 They are properties files (`documentation/broker.properties` and so on), so that they read like the
 configuration they explain.

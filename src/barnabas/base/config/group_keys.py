@@ -1,6 +1,6 @@
 """Every key a group accepts, the broker key behind each, and the check of what a client wants to set.
 
-A group may choose within bounds that the broker sets (`group.consumer.min.session.timeout.ms` and its kin).
+A group may choose within bounds that the broker sets (such as `group.consumer.min.session.timeout.ms`).
 """
 
 from collections.abc import Callable, Mapping

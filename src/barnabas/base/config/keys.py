@@ -1,8 +1,8 @@
 """One configuration key: its type, default, what is allowed, and how a value is read and printed.
 
 Types and printed forms are those of Kafka's `ConfigDef`, so that DescribeConfigs answers what Kafka answers.
-The default is kept as text, as it is described. Documentation lives apart (`documentation.py`), for it is
-seldom asked for.
+The default is kept as text, as it is described. Documentation is kept in `documentation.py`, because it
+is seldom requested.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Listeners: where a broker binds and what it tells clients to connect to.
+"""Listeners: the addresses that a broker binds and those that it advertises to clients.
 
 `NAME://host:port`; an empty host is every interface, `[::1]` an IPv6 address. A name maps to a security
 protocol by `listener.security.protocol.map`. Rules as in Kafka: names differ; ports too, except for one IPv4

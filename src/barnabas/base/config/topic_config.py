@@ -11,8 +11,8 @@ from barnabas.base.config.topic_keys import TOPIC_KEYS
 def resolve_log_config(overrides: Mapping[str, str], defaults: LogConfig) -> LogConfig:
     """The topic's own settings over the broker's defaults.
 
-    Names that no topic knows are passed over: a store written by an older Kafka may hold keys that are gone
-    (`message.format.version`). A bad value raises ConfigError.
+    Names that are not topic keys are ignored: a store written by an older Kafka may hold keys that were
+    removed since (`message.format.version`). A bad value raises ConfigError.
     """
     fields: dict[str, Value] = {}
     for name, text in overrides.items():

@@ -1,4 +1,4 @@
-"""`barnabas acl`: who may do what to which topic, group, transactional id or cluster."""
+"""`barnabas acl`: access control lists of topics, groups, transactional ids and the cluster."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ def _resources(command: F) -> F:
 _prefixed = click.option("--prefixed", is_flag=True, help="The names are beginnings of names.")
 _host = click.option("--host", default=None, metavar="ADDRESS", help="From this address only.")
 _deny = click.option("--deny", is_flag=True, help="A rule that denies; it wins over those that allow.")
-_who = click.argument("principal", metavar="PRINCIPAL")
+_principal_argument = click.argument("principal", metavar="PRINCIPAL")
 _what = click.argument(
     "operations",
     nargs=-1,
@@ -69,7 +69,7 @@ _ELSE: dict[str, Option] = {
 
 @click.group(cls=KafkaVerbs, also=_ALSO)
 def access() -> None:
-    """Who may do what: access control lists.
+    """List, add and remove access control lists.
 
     PRINCIPAL is a user's name, or Type:name. Operations are all, read, write, create, delete, alter,
     describe, and so on.
@@ -84,14 +84,14 @@ def list_(cluster: "Cluster", view: View, principal: str | None, **resources: An
     """List the rules, all of them or those that apply to the named resources."""
     from barnabas.client.admin.acls import ANY_PATTERN, PatternType, describe_acls
 
-    asked = _patterns(PatternType.MATCH, **resources) or [ANY_PATTERN]
-    found = sorted({acl for pattern in asked for acl in describe_acls(cluster, pattern)})
+    requested = _patterns(PatternType.MATCH, **resources) or [ANY_PATTERN]
+    found = sorted({acl for pattern in requested for acl in describe_acls(cluster, pattern)})
     wanted = None if principal is None else _principal(principal)
     view.table(_table([acl for acl in found if wanted in (None, acl.rule.principal)]))
 
 
 @access.command(cls=KafkaCommand, arguments=_PRINCIPAL, options=_ELSE)
-@_who
+@_principal_argument
 @_what
 @_resources
 @_prefixed
@@ -112,7 +112,7 @@ def add(
     consumer: bool,
     **resources: Any,
 ) -> None:
-    """Let PRINCIPAL do something (or with --deny, never) to the named resources."""
+    """Allow (or with --deny, deny) PRINCIPAL operations on the named resources."""
     from barnabas.client.admin.acls import ANY_HOST, Acl, PatternType, Permission, Rule, create_acls
 
     patterns = _needed(_patterns(PatternType.PREFIXED if prefixed else PatternType.LITERAL, **resources))
@@ -123,19 +123,19 @@ def add(
         for operation in _operations(pattern, operations, producer, consumer)
     ]
     if not acls:
-        raise click.UsageError("Say what: an operation, --producer or --consumer")
+        raise click.UsageError("Name an operation, --producer or --consumer")
     create_acls(cluster, acls)
     _show(view, "Added", acls)
 
 
 @access.command(cls=KafkaCommand, arguments=_PRINCIPAL, options=_ELSE)
-@_who
+@_principal_argument
 @_what
 @_resources
 @_prefixed
 @_deny
 @_host
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not prompt for confirmation.")
 @on_cluster
 def remove(
     cluster: "Cluster",
@@ -215,8 +215,8 @@ def _operations(
     problem = misplaced(pattern.kind, found)
     if problem:
         raise click.UsageError(problem)
-    for is_asked, role in ((producer, PRODUCER), (consumer, CONSUMER)):
-        found.update(role.get(pattern.kind, ()) if is_asked else ())
+    for is_requested, role in ((producer, PRODUCER), (consumer, CONSUMER)):
+        found.update(role.get(pattern.kind, ()) if is_requested else ())
     return sorted(found)
 
 

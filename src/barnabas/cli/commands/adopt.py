@@ -1,4 +1,4 @@
-"""`barnabas adopt`: its arguments; what it does is in `cli.adopt`."""
+"""`barnabas adopt`: its arguments. The work is in `cli.adopt`."""
 
 from pathlib import Path
 

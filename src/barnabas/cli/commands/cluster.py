@@ -1,4 +1,4 @@
-"""`barnabas cluster`: brokers, features, APIs and disks of a cluster, for people."""
+"""`barnabas cluster`: brokers, features, API versions and log directories of a cluster."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -58,7 +58,7 @@ def cluster() -> None:
 @cluster.command()
 @on_cluster
 def info(cluster: "Cluster", view: View) -> int:
-    """Show the brokers, and who is the controller.
+    """Show the brokers, and which one is the controller.
 
     METADATA is the release whose metadata.version a broker has finalized; a cluster may have none.
     """
@@ -81,11 +81,11 @@ def info(cluster: "Cluster", view: View) -> int:
     else:
         view.heading(f"Cluster {described.cluster_id or '(without an id)'}")
         view.table(table)
-    return _tell_errors(view, apis)
+    return _print_errors(view, apis)
 
 
 @cluster.command()
-@click.option("--broker", type=int, help="The broker to ask; any, if not given.")
+@click.option("--broker", type=int, help="The broker that answers; any broker by default.")
 @on_cluster
 def features(cluster: "Cluster", view: View, broker: int | None) -> None:
     """Show the features a broker supports, and the levels the cluster has finalized."""
@@ -114,7 +114,7 @@ def features(cluster: "Cluster", view: View, broker: int | None) -> None:
 def apis(cluster: "Cluster", view: View, show_all: bool) -> int:
     """Show which APIs the brokers serve, in which versions.
 
-    USABLE is the newest version that this client knows as well. Brokers that differ have rows of their own.
+    USABLE is the newest version that this client supports as well. Brokers that differ have separate rows.
     """
     from barnabas.client.admin.api_versions import describe_apis
 
@@ -129,7 +129,7 @@ def apis(cluster: "Cluster", view: View, show_all: bool) -> int:
         if show_all or api.served is not None
     ]
     view.table(Table(_APIS, rows, colours=lambda row: "dim" if row[2] is None else ""))
-    return _tell_errors(view, described)
+    return _print_errors(view, described)
 
 
 @cluster.command()
@@ -224,8 +224,8 @@ def _bytes(view: View, count: int | None) -> object:
     return count if count is None or view.as_json else shown_bytes(count)
 
 
-def _tell_errors(view: View, results: "Mapping[int, object]") -> int:
-    """Of brokers that did not answer, on stderr. Gives the exit status."""
+def _print_errors(view: View, results: "Mapping[int, object]") -> int:
+    """Prints the errors of brokers that did not answer on stderr. Returns the exit status."""
     errors = {broker: each for broker, each in results.items() if isinstance(each, Exception)}
     for broker, error in errors.items():
         view.note(f"barnabas: broker {broker}: {error}")

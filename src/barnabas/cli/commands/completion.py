@@ -23,19 +23,19 @@ _INSTALL = {
 def completion(shell: str) -> None:
     """Print what SHELL needs to complete these commands.
 
-    The script's last line says where to put it.
+    The last line of the script names the file to put it in.
     """
     context = click.get_current_context().find_root()
     kind = get_completion_class(shell)
     assert kind is not None  # the three shells are click's own
     script = kind(context.command, {}, "barnabas", "_BARNABAS_COMPLETE")
-    # Not kind.source: for bash it starts one to see how old it is.
+    # Not kind.source: it starts bash to check its version.
     click.echo(ShellComplete.source(script).strip())
     click.echo(f"# To install: {_INSTALL[shell]}")
 
 
 class JoinedWords(BashComplete):
-    """bash hands over `localhost:9092` as three words, and `--topic=a` too: they are one here, as typed."""
+    """bash splits `localhost:9092` and `--topic=a` into three words. This joins them as typed."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         number = int(os.environ["COMP_CWORD"])
@@ -63,5 +63,5 @@ def _joined(words: list[str]) -> list[str]:
 
 
 def teach_bash() -> None:
-    """For as long as this process lives, which completes one word."""
+    """Applies to this process, which completes one word."""
     add_completion_class(JoinedWords)

@@ -1,4 +1,4 @@
-"""`barnabas config`: what is set for topics, brokers, groups, clients and users."""
+"""`barnabas config`: settings of topics, brokers, groups, clients and users."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from barnabas.cli.kafka_words import KafkaCommand, KafkaVerbs, Option, behind, i
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
-    from barnabas.cli.entity_settings import Entity, Setting
+    from barnabas.client.admin.entity_settings import Entity, Setting
     from barnabas.client.cluster import Cluster
 
 _KINDS = ("topic", "broker", "group", "logger", "client-metrics", "client", "user", "ip")
@@ -32,7 +32,7 @@ def _brokers(cluster: "Cluster") -> list[str]:
 
 def _complete_key(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     def keys(cluster: "Cluster") -> list[str]:
-        from barnabas.cli.entity_settings import Entity, keys_of
+        from barnabas.client.admin.entity_settings import Entity, keys_of
 
         return keys_of(cluster, Entity(context.params["kind"], context.params["name"]))
 
@@ -74,7 +74,7 @@ _ENTITY: dict[str, Option] = {
 
 
 class _ConfigVerbs(KafkaVerbs):
-    """`alter` is two commands here: it sets, or with --delete-config it unsets."""
+    """`alter` stands for two commands: `set`, or with --delete-config `unset`."""
 
     def resolve_command(
         self, context: click.Context, args: list[str]
@@ -86,7 +86,7 @@ class _ConfigVerbs(KafkaVerbs):
 
 @click.group(cls=_ConfigVerbs, also=_ALSO)
 def config() -> None:
-    """What is set for topics, brokers, groups, clients and users.
+    """Settings of topics, brokers, groups, clients and users.
 
     KIND is topic, broker, group, logger (of a broker), client-metrics, client, user or ip. The NAME of a
     broker, client, user or ip may be `default`.
@@ -102,8 +102,8 @@ def config() -> None:
 def list_(
     cluster: "Cluster", view: View, kind: str, name: str | None, client: str | None, everything: bool
 ) -> None:
-    """Show what is set for NAME, or for all of that kind."""
-    from barnabas.cli.entity_settings import settings_of
+    """Show the settings of NAME, or of all entities of that kind."""
+    from barnabas.client.admin.entity_settings import settings_of
 
     entity = _entity(kind, name, client)
     found = settings_of(cluster, entity, everything=everything)
@@ -122,8 +122,8 @@ def list_(
 def get(
     cluster: "Cluster", view: View, kind: str, name: str, keys: tuple[str, ...], client: str | None
 ) -> None:
-    """Show some settings of NAME, set or not; one alone is printed bare."""
-    from barnabas.cli.entity_settings import settings_of
+    """Show named settings of NAME, defaults included. A single value is printed alone."""
+    from barnabas.client.admin.entity_settings import settings_of
 
     entity = _entity(kind, name, client)
     found = {each.name: each for each in settings_of(cluster, entity, everything=True)}
@@ -157,7 +157,7 @@ def set_(
 
     A user's password: SCRAM-SHA-512=iterations=8192,password=SECRET, the iterations optional.
     """
-    from barnabas.cli.entity_settings import change
+    from barnabas.client.admin.entity_settings import change
 
     entity = _entity(kind, name, client)
     change(cluster, entity, add=settings, delete=[])
@@ -173,8 +173,8 @@ def set_(
 def unset(
     cluster: "Cluster", view: View, kind: str, name: str, keys: tuple[str, ...], client: str | None
 ) -> None:
-    """Set KEY back to what NAME would have without it."""
-    from barnabas.cli.entity_settings import change
+    """Remove the setting KEY of NAME."""
+    from barnabas.client.admin.entity_settings import change
 
     entity = _entity(kind, name, client)
     change(cluster, entity, add={}, delete=keys)
@@ -182,7 +182,7 @@ def unset(
 
 
 def _entity(kind: str, name: str | None, client: str | None) -> "Entity":
-    from barnabas.cli.entity_settings import Entity
+    from barnabas.client.admin.entity_settings import Entity
 
     if client is not None and kind != "user":
         raise click.UsageError("--client is for users: name a client as 'client ID'")

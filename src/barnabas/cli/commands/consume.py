@@ -1,4 +1,4 @@
-"""`barnabas consume`: records of topics, to their end or as they come."""
+"""`barnabas consume`: reads the records of topics to their end, or follows them."""
 
 import sys
 import time
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.front import bootstrap_options, completes, json_option, open_cluster, topic_names
+from barnabas.cli.bootstrap import open_cluster
+from barnabas.cli.front import bootstrap_options, completes, json_option, topic_names
 from barnabas.cli.kafka_words import TOPIC, KafkaCommand, Option
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _STARTS: dict[str, Option] = {
 
 @click.command(cls=KafkaCommand, arguments=TOPIC, options=_STARTS)
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=completes(topic_names))
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Wait for new records until Ctrl-C.")
 @click.option(
     "--from",
     "start",
@@ -66,20 +67,19 @@ def consume(
     command_config: str | None,
     as_json: bool,
 ) -> int:
-    """Read the records of topics: all there is, or with --follow also what comes.
+    """Read the records of topics: up to the current end, or with --follow also new ones.
 
-    A terminal shows time, place, key, value and headers; a pipe gets values alone, one a line, unless
-    --format or --json asks for more.
+    A terminal shows time, partition, offset, key, value and headers. A pipe gets one value per line unless
+    --format or --json is set.
     """
     from barnabas.cli.messages.interruption import noticed
-    from barnabas.cli.messages.record_filter import Filter
-    from barnabas.cli.messages.record_view import shower
+    from barnabas.cli.messages.record_view import record_filter, shower
     from barnabas.client.settings import read_properties
 
     if group is not None and partitions:
         raise click.UsageError("--group and --partition cannot be used together")
     show = shower(as_json=as_json, template=template, is_terminal=sys.stdout.isatty())
-    wanted = Filter.of(grep)
+    wanted = record_filter(grep)
     point = _start(start, follow)
     properties = {
         "client.id": "barnabas-consume",
@@ -145,7 +145,7 @@ def _as_member(
     from barnabas.cli.messages.planned_reading import read_as_member
 
     if start.offset is not None or start.timestamp_ms is not None:
-        raise click.UsageError("--from with --group is beginning or end: the group has offsets of its own")
+        raise click.UsageError("--from with --group must be beginning or end: the group has its own offsets")
     reset = {"auto.offset.reset": "latest" if start.is_end else "earliest", "group.id": group}
     return read_as_member({**properties, **reset}, topics, stop, follow=follow, limit=limit)
 
@@ -158,7 +158,7 @@ def _print(
     stop: "Stop",
 ) -> None:
     from barnabas.cli.messages.consuming import ConsumingFailed
-    from barnabas.cli.tool_error import ToolError
+    from barnabas.cli.tool_errors import ToolError
 
     count = 0
     out = sys.stdout.buffer

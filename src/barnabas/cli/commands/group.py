@@ -1,4 +1,4 @@
-"""`barnabas group`: what `kafka-consumer-groups` does, for people, and a live view of a group's progress."""
+"""`barnabas group`: lists, describes, watches, resets and deletes consumer groups."""
 
 import sys
 import time
@@ -103,7 +103,7 @@ def _row(cluster: "Cluster", listing: "GroupListing") -> "GroupRow":
             found = describe_group(cluster, listing.id)
             members, lag = len(found.members), total_lag(lag_of(cluster, found))
         except (BrokerError, NotAConsumerGroup):
-            pass  # it is gone by now, or nobody may look into it: what is known is listed
+            pass  # the group was deleted meanwhile, or describing it is not authorized: list what is known
     return listing.id, listing.state, listing.type, members, lag
 
 
@@ -150,16 +150,16 @@ def describe(cluster: "Cluster", view: View, names: tuple[str, ...]) -> None:
 @on_cluster
 def watch(cluster: "Cluster", view: View, name: str, interval: float, times: int | None) -> None:
     """Watch a group read: lag, records a second, time to catch up."""
-    from barnabas.cli.group_progress import ProgressMeter
     from barnabas.cli.group_tables import heading_of, progress_table
     from barnabas.client.admin.group_description import describe_group
     from barnabas.client.admin.group_lag import lag_of
+    from barnabas.client.admin.group_progress import ProgressMeter
 
     meter = ProgressMeter()
 
     def frame() -> Table:
         found = describe_group(cluster, name)
-        rows = meter.look(lag_of(cluster, found), time.monotonic())
+        rows = meter.sample(lag_of(cluster, found), time.monotonic())
         return progress_table(heading_of(found), rows, with_total=not view.as_json)
 
     view.live(frame, every=interval, times=times)
@@ -218,7 +218,7 @@ def reset(
 def _plan(
     cluster: "Cluster", name: str, topics: tuple[str, ...], strategy: "Strategy"
 ) -> "tuple[NewOffset, ...]":
-    from barnabas.cli.tool_error import ToolError
+    from barnabas.cli.tool_errors import ToolError
     from barnabas.client.admin.group_description import state_of
     from barnabas.client.admin.offset_reset import plan_reset
 
@@ -227,7 +227,7 @@ def _plan(
         raise ToolError(f"Group {name} is {state}: its members would undo the reset. Stop them first.")
     plan = plan_reset(cluster, name, _scope(cluster, name, topics), strategy)
     if not plan:
-        raise ToolError(f"Group {name} has no offsets to reset: say which, with --topic")
+        raise ToolError(f"Group {name} has no committed offsets. Name topics with --topic")
     return plan
 
 
@@ -237,7 +237,7 @@ def _strategy(
     from barnabas.client.admin import offset_reset
 
     if sum(each is not None for each in (position, moment, shift_by, from_file)) != 1:
-        raise click.UsageError("Say where to: one of --to, --to-time, --shift-by and --from-file")
+        raise click.UsageError("Exactly one of --to, --to-time, --shift-by and --from-file is required")
     if shift_by is not None:
         return offset_reset.ShiftBy(shift_by)
     if from_file is not None:
@@ -263,12 +263,12 @@ def _strategy(
 
 
 def _read_plan(path: str, name: str) -> "dict[TopicPartition, int]":
-    from barnabas.cli.reset_csv import BadPlan, from_csv
+    from barnabas.cli.reset_csv import BadResetFile, from_csv
 
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text()
         plan = from_csv(text, [name])
-    except (OSError, UnicodeDecodeError, BadPlan) as error:
+    except (OSError, UnicodeDecodeError, BadResetFile) as error:
         raise click.UsageError(f"--from-file {path}: {error}") from error
     if name not in plan:
         raise click.UsageError(f"--from-file {path}: nothing for group {name}")
@@ -281,14 +281,14 @@ def _scope(cluster: "Cluster", name: str, topics: tuple[str, ...]) -> "list[Topi
 
     if not topics:
         return sorted(committed_offsets(cluster, name))
-    places = _resolved(cluster, topics)
-    check_partitions(cluster, places)
-    return places
+    topic_partitions = _resolved(cluster, topics)
+    check_partitions(cluster, topic_partitions)
+    return topic_partitions
 
 
 def _resolved(cluster: "Cluster", topics: tuple[str, ...]) -> "list[TopicPartition]":
-    """The error of a topic comes with its name."""
-    from barnabas.cli.tool_error import ToolError
+    """Adds the name of the topic to its error."""
+    from barnabas.cli.tool_errors import ToolError
     from barnabas.client.admin.partition_scope import resolve_scopes
     from barnabas.client.errors import BrokerError
 
@@ -338,10 +338,10 @@ def delete_offsets(cluster: "Cluster", view: View, name: str, topics: tuple[str,
     """Delete a group's offsets of topics it does not read."""
     from barnabas.client.admin import group_offsets
 
-    places = _resolved(cluster, topics)
+    topic_partitions = _resolved(cluster, topics)
     confirm(f"Delete the offsets of group {name} in {', '.join(topics)}?", yes=yes)
-    results = group_offsets.delete_offsets(cluster, name, places)
-    failed = {place: error for place, error in results.items() if error is not None}
+    results = group_offsets.delete_offsets(cluster, name, topic_partitions)
+    failed = {topic_partition: error for topic_partition, error in results.items() if error is not None}
     done = [f"{topic}-{number}" for topic, number in results if (topic, number) not in failed]
     if done or view.as_json:
         errors = {f"{topic}-{number}": str(error) for (topic, number), error in failed.items()}

@@ -1,4 +1,4 @@
-"""`barnabas log`: the files of a log, shown and checked. Nothing is written, a broker may be running."""
+"""`barnabas log`: shows and checks the files of a log. It only reads, so a broker may be running."""
 
 import os
 import sys
@@ -44,8 +44,8 @@ def dump(files: tuple[Path, ...], records: bool, start: int, limit: int | None, 
     """
     from itertools import islice
 
+    from barnabas.cli.dump import Unreadable
     from barnabas.cli.dump.rows import rows_of
-    from barnabas.cli.dump.unreadable import Unreadable
 
     view = View(as_json=as_json)
     try:
@@ -84,7 +84,7 @@ def _print_tables(view: View, path: Path, shown: "Rows", is_one_of_several: bool
 
 
 def _name(path: Path) -> str:
-    """A file may have a name that is no text."""
+    """A file name need not be valid text."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -96,7 +96,7 @@ def _cell(value: object) -> object:
     elif isinstance(value, dict):
         value = to_json(value)
     if isinstance(value, str):
-        # What a producer sent must not steer the terminal.
+        # Control characters in records must not reach the terminal.
         return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in value)
     return value
 
@@ -110,8 +110,8 @@ def check(directory: Path, records: bool, as_json: bool) -> int:
 
     The status is 1 if something is wrong.
     """
+    from barnabas.cli.dump import Unreadable
     from barnabas.cli.dump.partition_check import check_partition, log_size, partition_directories
-    from barnabas.cli.dump.unreadable import Unreadable
 
     view = View(as_json=as_json)
     try:

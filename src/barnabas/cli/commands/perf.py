@@ -43,7 +43,7 @@ def produce(
     as_json: bool,
 ) -> None:
     """Send random records to TOPIC, and measure their acknowledgement."""
-    from barnabas.cli.messages.opening import check_reachable, open_producer
+    from barnabas.cli.messages.librdkafka_clients import check_reachable, open_producer
     from barnabas.cli.perf.payloads import random_letters
     from barnabas.cli.perf.producing import ProducerTest
     from barnabas.cli.perf.producing import produce as run
@@ -98,7 +98,7 @@ def consume(
     """Read TOPIC from its beginning, in a new group, and measure."""
     import uuid
 
-    from barnabas.cli.messages.opening import open_consumer
+    from barnabas.cli.messages.librdkafka_clients import open_consumer
     from barnabas.cli.perf.consuming import FETCH_AHEAD, ConsumerTest
     from barnabas.cli.perf.consuming import consume as run
 
@@ -124,14 +124,14 @@ def consume(
 
 
 def _check_topic(properties: dict[str, str], topic: str) -> None:
-    """Asking creates nothing; a consumer that waits for a missing topic would measure the wait."""
-    from barnabas.cli.messages.opening import can_be_asked, check_reachable
+    """Raises an error if the topic does not exist: otherwise the test would measure the wait for it."""
+    from barnabas.cli.messages.librdkafka_clients import check_reachable, is_plaintext
     from barnabas.cli.messages.reading_plan import NoSuchPartition, check_topics
-    from barnabas.cli.tool_error import ToolError
+    from barnabas.cli.tool_errors import ToolError
     from barnabas.client.cluster import Cluster
     from barnabas.client.settings import ClientSettings
 
-    if not can_be_asked(properties):
+    if not is_plaintext(properties):
         check_reachable(properties)
         return
     try:
@@ -142,13 +142,13 @@ def _check_topic(properties: dict[str, str], topic: str) -> None:
 
 
 def _forget_group(properties: dict[str, str], own_group: str) -> None:
-    """The group of one measurement is of no use to anybody after it; one that the user named stays."""
-    from barnabas.cli.messages.opening import can_be_asked
+    """Deletes the group of the measurement. A group that the user named stays."""
+    from barnabas.cli.messages.librdkafka_clients import is_plaintext
     from barnabas.client.admin.groups import delete_groups
     from barnabas.client.cluster import Cluster
     from barnabas.client.settings import ClientSettings
 
-    if properties["group.id"] == own_group and can_be_asked(properties):
+    if properties["group.id"] == own_group and is_plaintext(properties):
         with Cluster(ClientSettings.of(None, properties)) as cluster:
             delete_groups(cluster, [own_group])
 

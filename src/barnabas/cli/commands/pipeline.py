@@ -1,6 +1,6 @@
-"""`barnabas pipeline`: pipelines on Spark, as they come or as a copy to change.
+"""`barnabas pipeline`: runs pipelines on Spark, or copies them.
 
-Spark is loaded for a pipeline that runs, and for nothing else.
+Spark is loaded only to run a pipeline.
 """
 
 import re
@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from barnabas.cli.front import json_option
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 from barnabas.cli.view import Column, Table, View
 
 _INSTALL = "pip install 'barnabas[spark]'"
 _FLAGS = {"ignore_unknown_options": True, "help_option_names": []}
-"""Everything behind the name is the pipeline's, `--help` too."""
+"""Arguments after the name belong to the pipeline, also `--help`."""
 
 
 @click.group()
@@ -46,7 +46,7 @@ _NAME = click.argument("name", shell_complete=_names)
 @_NAME
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED)
 def run(name: str, flags: tuple[str, ...]) -> int:
-    """Run the pipeline NAME. What stands behind the name is for it: see `run NAME --help`."""
+    """Run the pipeline NAME. Arguments after the name belong to the pipeline: see `run NAME --help`."""
     if name in ("--help", "-h"):
         context = click.get_current_context()
         click.echo(context.get_help())
@@ -62,6 +62,35 @@ def run(name: str, flags: tuple[str, ...]) -> int:
 
 
 @pipeline.command()
+@click.argument("table")
+@click.option(
+    "--having", metavar="TOPIC:PARTITION:OFFSET", help="The first version with this offset instead."
+)
+@click.option("--storage-options", default="", help="Options of an object store, KEY=VALUE with commas.")
+@json_option
+def offsets(table: str, having: str | None, storage_options: str, as_json: bool) -> None:
+    """Show which offsets TABLE has: per partition, the first one that is not in it."""
+    try:
+        from barnabas.pipelines.common.table_offsets import BadTable, offsets_in, version_having
+    except ImportError as error:
+        raise ToolError(f"a table needs a package that is missing ({error}): {_INSTALL}") from error
+    view = View(as_json=as_json)
+    try:
+        if having is not None:
+            version = version_having(table, having, storage_options)
+            view.done(f"Version {version} is the first with {having}", version=version)
+            return
+        columns = [
+            Column("TOPIC", "topic", style="bold"),
+            Column("PARTITION", "partition", is_number=True),
+            Column("NEXT OFFSET", "next_offset", is_number=True),
+        ]
+        view.table(Table(columns, offsets_in(table, storage_options)))
+    except BadTable as error:
+        raise ToolError(str(error)) from None
+
+
+@pipeline.command()
 @_NAME
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 def copy(name: str, directory: Path) -> None:
@@ -70,7 +99,7 @@ def copy(name: str, directory: Path) -> None:
     if not directory.name.isidentifier():
         raise ToolError(f"{directory.name!r} cannot be imported: choose a name of letters, digits and _")
     if directory.exists():
-        raise ToolError(f"{directory} is there already")
+        raise ToolError(f"{directory} already exists")
     copied = copy_package(package, directory)
     view = View()
     view.done(f"Copied {name} to {directory}", files=copied)
@@ -79,7 +108,7 @@ def copy(name: str, directory: Path) -> None:
 
 
 def copy_package(package: str, directory: Path) -> list[str]:
-    """A package of its own: its modules import each other by the new name, and `barnabas` for the rest."""
+    """Makes the copy a package: its modules import each other by the new name."""
     import barnabas.pipelines
 
     source = Path(barnabas.pipelines.__file__).parent / package.rpartition(".")[2]
@@ -102,7 +131,7 @@ def _module(name: str) -> str:
 
 
 def _check_spark() -> None:
-    """One line for what is missing, instead of a traceback from within Spark."""
+    """Raises ToolError if Spark or Java is missing, instead of a traceback from Spark."""
     import importlib.util
     import os
 

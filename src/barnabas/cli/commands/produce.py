@@ -1,4 +1,4 @@
-"""`barnabas produce`: lines, or JSON, become records."""
+"""`barnabas produce`: sends lines or JSON objects as records."""
 
 import sys
 import time
@@ -125,7 +125,7 @@ def _json_parser() -> "Parser":
 def _completer(
     key: str | None, headers: list[tuple[str, str | bytes | None]], partition: int | None
 ) -> "Callable[[Outgoing], Outgoing]":
-    """Adds what the options say to a record that does not say it itself."""
+    """Sets fields from options that the record does not set itself."""
     raw_key = None if key is None else key.encode("utf-8", "surrogateescape")
 
     def complete(record: "Outgoing") -> "Outgoing":
@@ -141,13 +141,13 @@ def _completer(
 def _send_all(
     topic: str, properties: dict[str, str], path: str | None, parse: "Parser | None", view: View
 ) -> int:
-    """Without `parse` a line is a value and nothing else, which is the fast way."""
+    """Without `parse` a line is a bare value, which is faster."""
     from barnabas.cli.messages.interruption import Interrupted, raised
     from barnabas.cli.messages.json_record import BadRecord
-    from barnabas.cli.messages.opening import check_reachable
+    from barnabas.cli.messages.librdkafka_clients import check_reachable
     from barnabas.cli.messages.producing import Sender
     from barnabas.cli.messages.topic_wait import MissingTopic, wait_for_topic
-    from barnabas.cli.tool_error import ToolError
+    from barnabas.cli.tool_errors import ToolError
     from barnabas.client.errors import BrokerError
 
     check_reachable(properties)
@@ -216,7 +216,7 @@ def _summary(view: View, topic: str, sender: "Sender", seconds: float) -> None:
 
 
 class _Failures:
-    """The first few, one line each: the summary has their number."""
+    """Prints the first failures, one line each. The summary has their number."""
 
     def __init__(self, view: View) -> None:
         self._view: View = view

@@ -1,6 +1,6 @@
-"""`barnabas reassign`: what `kafka-reassign-partitions` and `kafka-leader-election` do, for people.
+"""`barnabas reassign`: partition reassignments and leader elections.
 
-A plan is a file of JSON, the same that Kafka's tools read and write.
+A plan is a JSON file in the format of Kafka's tools.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,8 @@ from barnabas.cli.kafka_words import TOPIC, KafkaCommand, KafkaVerbs, Option, it
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
-    from barnabas.cli.reassignment_progress import Progress
     from barnabas.client.admin.leaders import TopicPartition
+    from barnabas.client.admin.reassignment_progress import ReassignmentProgress
     from barnabas.client.cluster import Cluster
     from barnabas.client.errors import BrokerError
 
@@ -64,11 +64,17 @@ def plan(
     disable_rack_aware: bool,
     output: Path | None,
 ) -> None:
-    """Propose where the replicas of TOPICS could be; nothing is moved.
+    """Propose a replica assignment for TOPICS. Moves nothing.
 
     With --json the plan itself is printed, ready for `barnabas reassign start`.
     """
-    from barnabas.cli.reassignment_plan import BadPlan, format_plan, generate, parse_brokers, usable_brokers
+    from barnabas.client.admin.reassignment_plan import (
+        BadPlan,
+        format_plan,
+        generate,
+        parse_brokers,
+        usable_brokers,
+    )
     from barnabas.client.admin.reassignments import replicas_of
 
     current = replicas_of(cluster, topics)
@@ -101,7 +107,7 @@ def plan(
     metavar="BYTES",
     help="Most per second between directories of a broker.",
 )
-@click.option("--additional", is_flag=True, help="Also if other moves go on.")
+@click.option("--additional", is_flag=True, help="Start even if other reassignments are active.")
 @click.option(
     "--keep-replication-factor",
     "--disallow-replication-factor-change",
@@ -126,28 +132,28 @@ def start(
     timeout: float,
     yes: bool,
 ) -> int:
-    """Begin the moves of PLAN."""
-    from barnabas.cli import reassignment
-    from barnabas.cli.reassignment_plan import read_plan
+    """Start the reassignments of PLAN."""
+    from barnabas.client.admin import reassignment_steps
+    from barnabas.client.admin.reassignment_plan import read_plan
     from barnabas.client.admin.reassignments import alter_reassignments
     from barnabas.client.admin.replica_log_dirs import start_moves
     from barnabas.client.admin.throttles import throttle_log_dirs
 
     plan = read_plan(file)
-    prepared = reassignment.prepare(cluster, plan, is_additional=additional)
+    prepared = reassignment_steps.prepare(cluster, plan, is_additional=additional)
     if not view.as_json:
         view.table(_changes(prepared.current, plan.replicas))
     confirm(f"Move {_counted(len(plan.replicas))}?", yes=yes)
     if rollback is not None:
-        _write(rollback, reassignment.assignment_json(cluster, prepared.current))
+        _write(rollback, reassignment_steps.assignment_json(cluster, prepared.current))
     if throttle is not None:
-        reassignment.throttle(cluster, prepared, throttle)
+        reassignment_steps.throttle(cluster, prepared, throttle)
     if log_dir_throttle is not None:
         throttle_log_dirs(cluster, {each.broker for each in plan.log_dirs}, log_dir_throttle)
     is_free = not keep_replication_factor
     errors = alter_reassignments(cluster, plan.replicas, allow_replication_factor_change=is_free)
     if errors:
-        return _tell(view, errors)
+        return _print_errors(view, errors)
     moved = sum(1 for _ in start_moves(cluster, plan.log_dirs, timeout=timeout))
     count = len(plan.replicas)
     view.done(f"Started to move {_counted(count)}", partitions=count, log_dirs=moved)
@@ -165,17 +171,17 @@ def start(
 def status(
     cluster: "Cluster", view: View, file: Path | None, follow: bool, every: float, keep_throttles: bool
 ) -> None:
-    """Show what is being moved, or how far PLAN is.
+    """Show the active reassignments, or the progress of PLAN.
 
     When PLAN is done and nothing else moves, the throttles that `start` may have set are removed.
     """
-    from barnabas.cli.reassignment import clear_throttles
-    from barnabas.cli.reassignment_plan import read_plan
-    from barnabas.cli.reassignment_progress import ongoing_progress, plan_progress
+    from barnabas.client.admin.reassignment_plan import read_plan
+    from barnabas.client.admin.reassignment_progress import ongoing_progress, plan_progress
+    from barnabas.client.admin.reassignment_steps import clear_throttles
 
     plan = None if file is None else read_plan(file)
 
-    def look() -> "Progress":
+    def look() -> "ReassignmentProgress":
         return ongoing_progress(cluster) if plan is None else plan_progress(cluster, plan)
 
     progress = look()
@@ -190,11 +196,11 @@ def status(
 
 
 class _Over(Exception):
-    """Ends the live view: nothing moves any more."""
+    """Ends the live view: no reassignment is active."""
 
 
-def _follow(view: View, look: "Callable[[], Progress]", every: float) -> "Progress":
-    """The progress when all is over, or when the user has seen enough."""
+def _follow(view: View, look: "Callable[[], ReassignmentProgress]", every: float) -> "ReassignmentProgress":
+    """The last progress, when the reassignments are complete or the user stops the view."""
     seen = look()
 
     def frame() -> Table:
@@ -206,7 +212,7 @@ def _follow(view: View, look: "Callable[[], Progress]", every: float) -> "Progre
 
     with suppress(_Over):
         view.live(frame, every=every)
-    # A broker reads what it reports in two steps: the end of a move may show as no move at all, once.
+    # A broker collects its report in two steps: a move that just ended may appear once as no move.
     return look() if seen.is_over and not seen.is_reached else seen
 
 
@@ -219,30 +225,30 @@ def _follow(view: View, look: "Callable[[], Progress]", every: float) -> "Progre
 def cancel(
     cluster: "Cluster", view: View, file: Path | None, is_all: bool, keep_throttles: bool, yes: bool
 ) -> int:
-    """Give up the moves of PLAN: replicas stay, or go back, where they were."""
-    from barnabas.cli import reassignment
-    from barnabas.cli.reassignment_plan import Plan, read_plan
+    """Cancel the reassignments of PLAN. Replicas stay where they were."""
+    from barnabas.client.admin import reassignment_steps
+    from barnabas.client.admin.reassignment_plan import Plan, read_plan
     from barnabas.client.admin.reassignments import list_reassignments
     from barnabas.client.admin.replica_log_dirs import start_moves
 
     if (file is None) != is_all:
-        raise click.UsageError("Name a PLAN or say --all")
+        raise click.UsageError("Name a PLAN or use --all")
     if file is not None:
         plan = read_plan(file)
     else:
         ongoing = list_reassignments(cluster)
-        plan = Plan(tuple((place, each.replicas) for place, each in ongoing.items()), {})
-    active = reassignment.active_partitions(cluster, plan.replicas) if plan.partitions else []
-    moves = reassignment.moves_back(cluster, plan)
+        plan = Plan(tuple((topic_partition, each.replicas) for topic_partition, each in ongoing.items()), {})
+    active = reassignment_steps.active_partitions(cluster, plan.replicas) if plan.partitions else []
+    moves = reassignment_steps.moves_back(cluster, plan)
     if active or moves:
         confirm(f"Cancel the move of {_counted(len(active) or len(moves))}?", yes=yes)
-    errors = reassignment.cancel(cluster, active) if active else {}
+    errors = reassignment_steps.cancel(cluster, active) if active else {}
     if errors:
-        return _tell(view, errors)
+        return _print_errors(view, errors)
     for _ in start_moves(cluster, moves, timeout=10.0):
         pass
     if not keep_throttles and plan.partitions:
-        reassignment.clear_throttles(cluster, plan)
+        reassignment_steps.clear_throttles(cluster, plan)
     text = f"Cancelled {_counted(len(active))}" if active or moves else "Nothing was being moved"
     view.done(text, cancelled=len(active), log_dirs=len(moves))
     return 0
@@ -252,23 +258,23 @@ def cancel(
 @click.argument("partitions", nargs=-1, metavar="TOPIC[:PARTITION]...", shell_complete=completes(topic_names))
 @click.option("--all", "--all-topic-partitions", "is_all", is_flag=True, help="All partitions that need it.")
 @click.option(
-    "--unclean", is_flag=True, help="Any living replica, where no one in sync is left. Loses records."
+    "--unclean", is_flag=True, help="Elect any live replica if no replica is in sync. Loses records."
 )
 @yes_option
 @on_cluster
 def elect(
     cluster: "Cluster", view: View, partitions: tuple[str, ...], is_all: bool, unclean: bool, yes: bool
 ) -> int:
-    """Let the preferred replicas lead again: the first of each partition's list."""
+    """Elect the preferred replica of each partition as leader: the first in its replica list."""
     from barnabas.client.admin.elections import ELECTION_NOT_NEEDED, ElectionType, elect_leaders
 
     if bool(partitions) == is_all:
-        raise click.UsageError("Name partitions or say --all")
-    places = None if is_all else _places(cluster, partitions)
+        raise click.UsageError("Name partitions or use --all")
+    topic_partitions = None if is_all else _topic_partitions(cluster, partitions)
     if unclean:
         confirm("Elect replicas that may lack records? These are lost then.", yes=yes)
     kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
-    results = elect_leaders(cluster, kind, places)
+    results = elect_leaders(cluster, kind, topic_partitions)
     rows = []
     for topic, index in sorted(results):
         error = results[topic, index]
@@ -281,10 +287,10 @@ def elect(
     return int(any(row[2] not in ("elected", "not needed") for row in rows))
 
 
-# --- what is asked for and what is shown -------------------------------------------------------------
+# --- arguments and tables -----------------------------------------------------------------------------
 
 
-def _places(cluster: "Cluster", words: Sequence[str]) -> "list[TopicPartition]":
+def _topic_partitions(cluster: "Cluster", words: Sequence[str]) -> "list[TopicPartition]":
     from barnabas.client.admin.reassignments import replicas_of
 
     found: set[TopicPartition] = set()
@@ -311,17 +317,17 @@ def _changes(
         Column("REMOVED", "removed", style="red"),
     ]
     rows = []
-    for place in sorted(proposed):
-        now, then = list(current[place]), list(proposed[place])
+    for topic_partition in sorted(proposed):
+        now, then = list(current[topic_partition]), list(proposed[topic_partition])
         added = [broker for broker in then if broker not in now]
         removed = [broker for broker in now if broker not in then]
-        rows.append((*place, now, then, added or None, removed or None))
+        rows.append((*topic_partition, now, then, added or None, removed or None))
     return Table(columns, rows, colours=lambda row: "dim" if row[2] == row[3] else "")
 
 
-def _progress_table(view: View, progress: "Progress") -> Table:
+def _progress_table(view: View, progress: "ReassignmentProgress") -> Table:
     from barnabas.cli.byte_size import shown_bytes
-    from barnabas.cli.reassignment_progress import MOVING
+    from barnabas.client.admin.reassignment_progress import MOVING
 
     columns = [
         _TOPIC,
@@ -338,17 +344,17 @@ def _progress_table(view: View, progress: "Progress") -> Table:
         if left is not None and not view.as_json:
             left = shown_bytes(each.left or 0)
         now, target = (_where(each.broker, words) for words in (each.now, each.target))
-        rows.append((*each.place, now, target, each.state, each.percent, left))
+        rows.append((*each.topic_partition, now, target, each.state, each.percent, left))
     moving = sum(row.state == MOVING for row in progress.rows)
     return Table(columns, rows, footer=f"{moving} of {len(rows)} moving")
 
 
 def _where(broker: int | None, words: Sequence[object]) -> list[object]:
-    """Brokers as they are; a directory with its broker before it."""
+    """Brokers unchanged; a directory with its broker as prefix."""
     return list(words) if broker is None else [f"{broker}:{word}" for word in words]
 
 
-def _tell(view: View, errors: "Mapping[TopicPartition, BrokerError]") -> int:
+def _print_errors(view: View, errors: "Mapping[TopicPartition, BrokerError]") -> int:
     for topic, index in sorted(errors):
         view.note(f"barnabas: {topic}-{index}: {errors[topic, index]}")
     return 1

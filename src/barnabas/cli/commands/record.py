@@ -1,4 +1,4 @@
-"""`barnabas record`: where partitions begin and end, and the deletion of old records, for people."""
+"""`barnabas record`: start and end offsets of partitions, and deletion of old records."""
 
 import re
 import time
@@ -13,12 +13,12 @@ from barnabas.cli.moment import parse_moment
 from barnabas.cli.view import Column, Table, View
 
 if TYPE_CHECKING:
+    from barnabas.client.admin.leaders import TopicPartition
     from barnabas.client.admin.offsets import ListedOffset
     from barnabas.client.cluster import Cluster
     from barnabas.client.errors import BrokerError
 
-    Place = tuple[str, int]
-    Listed = dict[Place, ListedOffset | BrokerError]
+    Listed = dict[TopicPartition, ListedOffset | BrokerError]
 
 _TOPIC = click.argument("topic", shell_complete=completes(topic_names))
 _PARTITION = Column("PARTITION", "partition", is_number=True)
@@ -61,25 +61,29 @@ def record() -> None:
 )
 @on_cluster
 def offsets(cluster: "Cluster", view: View, topic: str, at: str | None) -> int:
-    """Show where the partitions of TOPIC begin and end.
+    """Show the start and end offsets of the partitions of TOPIC.
 
     RECORDS counts offsets: compaction and transactions leave some of them without a record.
     """
     from barnabas.client.admin.offsets import EARLIEST, LATEST, list_offsets
 
-    places = _places(cluster, topic)
-    starts = list_offsets(cluster, dict.fromkeys(places, EARLIEST))
-    ends = list_offsets(cluster, dict.fromkeys(places, LATEST))
-    found = None if at is None else list_offsets(cluster, dict.fromkeys(places, _time(at)))
+    topic_partitions = _topic_partitions(cluster, topic)
+    starts = list_offsets(cluster, dict.fromkeys(topic_partitions, EARLIEST))
+    ends = list_offsets(cluster, dict.fromkeys(topic_partitions, LATEST))
+    found = None if at is None else list_offsets(cluster, dict.fromkeys(topic_partitions, _time(at)))
     columns = [_PARTITION, _START, *([] if found is None else [_AT]), _END, _RECORDS, _EPOCH]
     rows = []
-    for place in places:
-        start, end, epoch = _offset(starts, place), _offset(ends, place), _epoch(ends, place)
+    for topic_partition in topic_partitions:
+        start, end, epoch = (
+            _offset(starts, topic_partition),
+            _offset(ends, topic_partition),
+            _epoch(ends, topic_partition),
+        )
         count = None if start is None or end is None else end - start
-        between = [] if found is None else [_offset(found, place)]
-        rows.append([place[1], start, *between, end, count, epoch])
+        between = [] if found is None else [_offset(found, topic_partition)]
+        rows.append([topic_partition[1], start, *between, end, count, epoch])
     view.table(Table(columns, rows, title=topic, footer=_total(rows, len(columns) - 2)))
-    return _tell_errors(view, starts, ends, found or {})
+    return _print_errors(view, starts, ends, found or {})
 
 
 @record.command(cls=KafkaCommand, arguments=TOPIC)
@@ -98,40 +102,51 @@ def offsets(cluster: "Cluster", view: View, topic: str, at: str | None) -> int:
 def delete(
     cluster: "Cluster", view: View, topic: str, before: tuple[str, ...], dry_run: bool, yes: bool
 ) -> int:
-    """Delete the records of TOPIC before an offset or a time. What is gone is gone.
+    """Delete the records of TOPIC before an offset or a time. Deleted records cannot be restored.
 
-    A time is that of records; one with a later timestamp ends the deletion, whatever follows it.
+    A time is compared with timestamps: the first record with a later timestamp ends the deletion.
     """
     from barnabas.client.admin.offsets import start_offsets
     from barnabas.client.admin.records import delete_records
 
     targets = _targets(cluster, topic, before)
     starts = start_offsets(cluster, targets)
-    counts = {place: max(0, offset - starts[place]) for place, offset in targets.items()}
+    counts = {
+        topic_partition: max(0, offset - starts[topic_partition])
+        for topic_partition, offset in targets.items()
+    }
     if dry_run:
-        rows = [(place[1], starts[place], offset, counts[place]) for place, offset in targets.items()]
+        rows = [
+            (topic_partition[1], starts[topic_partition], offset, counts[topic_partition])
+            for topic_partition, offset in targets.items()
+        ]
         view.table(Table([_PARTITION, _START, _BEFORE, _DELETED], rows, title=topic))
         return 0
     total, partitions = sum(counts.values()), len(targets)
     plural = "" if partitions == 1 else "s"
     confirm(f"Delete {total} records of {partitions} partition{plural} of {topic}?", yes=yes)
     results = delete_records(cluster, targets)
-    done = {place: result for place, result in results.items() if isinstance(result, int)}
+    done = {topic_partition: result for topic_partition, result in results.items() if isinstance(result, int)}
     rows = [
-        (place[1], done[place], offset, max(0, done[place] - starts[place]))
-        for place, offset in targets.items()
-        if place in done
+        (
+            topic_partition[1],
+            done[topic_partition],
+            offset,
+            max(0, done[topic_partition] - starts[topic_partition]),
+        )
+        for topic_partition, offset in targets.items()
+        if topic_partition in done
     ]
     if rows or view.as_json:
         view.table(Table([_PARTITION, _START, _BEFORE, _DELETED], rows, title=topic))
-    return _tell_errors(view, results)
+    return _print_errors(view, results)
 
 
-# --- what is asked for -------------------------------------------------------------------------------
+# --- arguments ----------------------------------------------------------------------------------------
 
 
-def _places(cluster: "Cluster", topic: str) -> "list[Place]":
-    """Raises BrokerError where the topic is missing."""
+def _topic_partitions(cluster: "Cluster", topic: str) -> "list[TopicPartition]":
+    """Raises BrokerError if the topic does not exist."""
     from barnabas.client.errors import check
 
     topics = cluster.metadata([topic]).topics
@@ -140,44 +155,51 @@ def _places(cluster: "Cluster", topic: str) -> "list[Place]":
     return sorted((topic, each.partition_index) for each in topics[0].partitions)
 
 
-def _targets(cluster: "Cluster", topic: str, before: tuple[str, ...]) -> "dict[Place, int]":
+def _targets(cluster: "Cluster", topic: str, before: tuple[str, ...]) -> "dict[TopicPartition, int]":
     """The offset before which each partition is to be deleted, by partition."""
     from barnabas.client.admin.offsets import end_offsets
 
-    places = _places(cluster, topic)
+    topic_partitions = _topic_partitions(cluster, topic)
     pairs = [_OFFSET_OF_PARTITION.fullmatch(word) for word in before]
     if all(pairs):
         wanted = {(topic, int(pair[1])): pair[2] for pair in pairs if pair is not None}
         if len(wanted) != len(before):
             raise click.BadParameter("A partition is named twice", param_hint="'--before'")
-        unknown = [str(number) for _, number in wanted if (topic, number) not in places]
+        unknown = [str(number) for _, number in wanted if (topic, number) not in topic_partitions]
         if unknown:
             raise click.BadParameter(
                 f"{topic} has no partition {', '.join(unknown)}", param_hint="'--before'"
             )
-        ends = end_offsets(cluster, [place for place, text in wanted.items() if text == "end"])
-        return {place: ends[place] if text == "end" else int(text) for place, text in sorted(wanted.items())}
+        ends = end_offsets(
+            cluster, [topic_partition for topic_partition, text in wanted.items() if text == "end"]
+        )
+        return {
+            topic_partition: ends[topic_partition] if text == "end" else int(text)
+            for topic_partition, text in sorted(wanted.items())
+        }
     if len(before) > 1:
         raise click.BadParameter("Several are PARTITION:OFFSET, all of them", param_hint="'--before'")
-    ends = end_offsets(cluster, places)
+    ends = end_offsets(cluster, topic_partitions)
     return ends if before[0] == "end" else _offsets_at(cluster, ends, before[0])
 
 
-def _offsets_at(cluster: "Cluster", ends: "Mapping[Place, int]", text: str) -> "dict[Place, int]":
-    """Of a time; the end where every record is older."""
+def _offsets_at(
+    cluster: "Cluster", ends: "Mapping[TopicPartition, int]", text: str
+) -> "dict[TopicPartition, int]":
+    """Offsets of a time. The end offset if every record is older."""
     from barnabas.client.admin.offsets import list_offsets
     from barnabas.client.errors import BrokerError
 
     if text.isdecimal() and len(text) < len("1000000000000"):
         raise click.BadParameter(
-            f"{text} is no time: an offset is written PARTITION:OFFSET", param_hint="'--before'"
+            f"{text} is not a time: write an offset as PARTITION:OFFSET", param_hint="'--before'"
         )
     moment = _moment(text, "--before")
     targets = {}
-    for place, found in list_offsets(cluster, dict.fromkeys(ends, moment)).items():
+    for topic_partition, found in list_offsets(cluster, dict.fromkeys(ends, moment)).items():
         if isinstance(found, BrokerError):
             raise found
-        targets[place] = ends[place] if found.offset == _NO_OFFSET else found.offset
+        targets[topic_partition] = ends[topic_partition] if found.offset == _NO_OFFSET else found.offset
     return targets
 
 
@@ -201,13 +223,13 @@ def _moment(text: str, option: str) -> int:
 # --- what is shown -----------------------------------------------------------------------------------
 
 
-def _offset(listed: "Listed", place: "Place") -> int | None:
-    found = listed[place]
+def _offset(listed: "Listed", topic_partition: "TopicPartition") -> int | None:
+    found = listed[topic_partition]
     return found.offset if isinstance(found, tuple) and found.offset != _NO_OFFSET else None
 
 
-def _epoch(listed: "Listed", place: "Place") -> int | None:
-    found = listed[place]
+def _epoch(listed: "Listed", topic_partition: "TopicPartition") -> int | None:
+    found = listed[topic_partition]
     return found.leader_epoch if isinstance(found, tuple) and found.leader_epoch >= 0 else None
 
 
@@ -216,13 +238,13 @@ def _total(rows: list[list[int | None]], column: int) -> str:
     return f"{total} record{'' if total == 1 else 's'}"
 
 
-def _tell_errors(view: View, *results: "Mapping[Place, object]") -> int:
-    """Each partition's first error, on stderr. Gives the exit status."""
-    told: dict[tuple[str, int], object] = {}
+def _print_errors(view: View, *results: "Mapping[TopicPartition, object]") -> int:
+    """Prints the first error of each partition on stderr. Returns the exit status."""
+    errors: dict[tuple[str, int], object] = {}
     for result in results:
-        for place, value in result.items():
+        for topic_partition, value in result.items():
             if isinstance(value, Exception):
-                told.setdefault(place, value)
-    for (topic, partition), error in told.items():
+                errors.setdefault(topic_partition, value)
+    for (topic, partition), error in errors.items():
         view.note(f"barnabas: {topic}-{partition}: {error}")
-    return 1 if told else 0
+    return 1 if errors else 0

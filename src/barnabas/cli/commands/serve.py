@@ -1,4 +1,4 @@
-"""`barnabas serve`: its arguments; what it does is in `cli.serve`."""
+"""`barnabas serve`: its arguments. The work is in `cli.serve`."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ OVERRIDE = click.option(
     "--override",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set a configuration key, over what the file says (repeatable).",
+    help="Set a configuration key; overrides the file (repeatable).",
 )
 
 
@@ -22,7 +22,7 @@ OVERRIDE = click.option(
     type=click.Choice(["metadata-store", "log-directories", "partitions"]),
     help="Start although these are missing, and forget what they held (repeatable).",
 )
-@click.option("--quiet", is_flag=True, help="No greeting; log warnings and errors only.")
+@click.option("--quiet", is_flag=True, help="Print no banner; log warnings and errors only.")
 def serve(
     properties: Path | None, override: tuple[str, ...], accept_data_loss: tuple[str, ...], quiet: bool
 ) -> int:

@@ -1,4 +1,4 @@
-"""`barnabas topic`: what `kafka-topics` does, for people."""
+"""`barnabas topic`: lists, describes, creates, alters and deletes topics."""
 
 from typing import TYPE_CHECKING
 
@@ -61,14 +61,14 @@ def describe(cluster: "Cluster", view: View, names: tuple[str, ...]) -> None:
     from barnabas.client.admin.topics import describe_topics
 
     topics = describe_topics(cluster, names)
-    places = [
+    topic_partitions = [
         (each.name, partition.index)
         for each in topics
         for partition in each.partitions
         if partition.leader is not None
     ]
-    starts = list_offsets(cluster, dict.fromkeys(places, EARLIEST))
-    ends = list_offsets(cluster, dict.fromkeys(places, LATEST))
+    starts = list_offsets(cluster, dict.fromkeys(topic_partitions, EARLIEST))
+    ends = list_offsets(cluster, dict.fromkeys(topic_partitions, LATEST))
     if view.as_json:
         view.value([_value(each, _partitions(each, starts, ends)) for each in topics])
         return
@@ -100,7 +100,7 @@ def describe(cluster: "Cluster", view: View, names: tuple[str, ...]) -> None:
     callback=pairs,
     help="A setting (repeatable).",
 )
-@click.option("--if-not-exists", is_flag=True, help="A topic that exists already is no error.")
+@click.option("--if-not-exists", is_flag=True, help="An existing topic is not an error.")
 @on_cluster
 def create(
     cluster: "Cluster",
@@ -163,8 +163,8 @@ def alter(
 
     changes = [*(Change(*pair) for pair in configs.items()), *(Change(key, None, DELETE) for key in deleted)]
     if partitions is None and not changes:
-        raise click.UsageError("Nothing to change: say --partitions, --config or --delete-config")
-    from barnabas.cli.tool_error import ToolError
+        raise click.UsageError("Nothing to change: use --partitions, --config or --delete-config")
+    from barnabas.cli.tool_errors import ToolError
     from barnabas.client.errors import BrokerError
 
     try:
@@ -197,7 +197,7 @@ def delete(cluster: "Cluster", view: View, names: tuple[str, ...], yes: bool) ->
 
 
 def _reason(name: str, error: "BrokerError") -> str:
-    """With the topic's name; the protocol's own words for a missing one speak of servers and partitions."""
+    """The error with the name of the topic, which the protocol's own message lacks."""
     from kio.schema.errors import ErrorCode
 
     if error.code == ErrorCode.unknown_topic_or_partition:
@@ -249,8 +249,8 @@ def _partitions(topic: "TopicDescription", starts: "Offsets", ends: "Offsets") -
     )
 
 
-def _offset(offsets: "Offsets", place: tuple[str, int]) -> int | None:
-    found = offsets.get(place)
+def _offset(offsets: "Offsets", topic_partition: tuple[str, int]) -> int | None:
+    found = offsets.get(topic_partition)
     return getattr(found, "offset", None)
 
 

@@ -1,4 +1,4 @@
-"""`barnabas transaction`: what `kafka-transactions` does, for people."""
+"""`barnabas transaction`: lists, describes, finds and aborts transactions."""
 
 import datetime as dt
 import time
@@ -143,10 +143,16 @@ def describe(cluster: "Cluster", view: View, ids: tuple[str, ...]) -> None:
 @transaction.command(cls=KafkaCommand, arguments=_PARTITION)
 @_TOPIC
 @click.argument("partition", type=click.IntRange(min=0))
-@click.option("--broker", "--broker-id", type=int, metavar="ID", help="Ask this replica, not the leader.")
+@click.option(
+    "--broker",
+    "--broker-id",
+    type=int,
+    metavar="ID",
+    help="Send the request to this replica, not to the leader.",
+)
 @on_cluster
 def producers(cluster: "Cluster", view: View, topic: str, partition: int, broker: int | None) -> None:
-    """Show who writes to a partition, and the open transactions there."""
+    """Show the producers of a partition and their open transactions."""
     from barnabas.client.admin.producers import describe_producers
 
     found = describe_producers(cluster, [(topic, partition)], broker=broker)[topic, partition]
@@ -182,17 +188,17 @@ def producers(cluster: "Cluster", view: View, topic: str, partition: int, broker
 )
 @on_cluster
 def hanging(cluster: "Cluster", view: View, topic: str | None, broker: int | None, older_than: float) -> None:
-    """Find transactions that nobody will end; they hold up readers of committed records.
+    """Find hanging transactions, which block consumers with isolation level read_committed.
 
-    Looks at TOPIC, or at all topics. The longest timeout that producers use must be below --older-than.
+    Searches TOPIC, or all topics. --older-than must exceed the longest transaction timeout of the producers.
     """
     from barnabas.client.admin.transactions import find_hanging, partitions_to_search
 
-    places = partitions_to_search(cluster, topic, broker=broker)
-    found = find_hanging(cluster, places, older_than_ms=int(older_than * 60_000), broker=broker)
+    topic_partitions = partitions_to_search(cluster, topic, broker=broker)
+    found = find_hanging(cluster, topic_partitions, older_than_ms=int(older_than * 60_000), broker=broker)
     rows = [
         (
-            *each.place,
+            *each.topic_partition,
             each.producer.id,
             each.producer.epoch,
             each.producer.transaction_start,
@@ -201,11 +207,15 @@ def hanging(cluster: "Cluster", view: View, topic: str | None, broker: int | Non
         for each in found
     ]
     if not rows and not view.as_json:
-        view.note(f"No transaction hangs in {len(places)} partition{'' if len(places) == 1 else 's'}")
+        count = len(topic_partitions)
+        view.note(f"No transaction hangs in {count} partition{'' if count == 1 else 's'}")
         return
-    place = [Column("TOPIC", "topic", style="bold"), Column("PARTITION", "partition", is_number=True)]
+    partition_columns = [
+        Column("TOPIC", "topic", style="bold"),
+        Column("PARTITION", "partition", is_number=True),
+    ]
     footer = "End one: barnabas transaction abort TOPIC PARTITION --start-offset N"
-    view.table(Table([*place, _PRODUCER, _EPOCH, _START, _LAST], rows, footer=footer))
+    view.table(Table([*partition_columns, _PRODUCER, _EPOCH, _START, _LAST], rows, footer=footer))
 
 
 @transaction.command(cls=KafkaCommand, arguments=_PARTITION, options={"--transactional-id": behind("--id")})
@@ -226,7 +236,7 @@ def abort(
 ) -> None:
     """Abort a hanging transaction of a partition, or the open one of a transactional id.
 
-    The producer of a transactional id is fenced: it has to begin anew.
+    The producer of a transactional id is fenced and must initialise again.
     """
     from barnabas.client.admin.transactions import abort_transaction, find_abort_spec, terminate_transaction
 
@@ -255,7 +265,7 @@ def abort(
 
 
 def _span(milliseconds: float, view: View) -> str | int:
-    """Hours, minutes and seconds for people; milliseconds for programs."""
+    """Hours, minutes and seconds as text; milliseconds in JSON."""
     if view.as_json:
         return int(milliseconds)
     return str(dt.timedelta(seconds=int(milliseconds // 1000)))

@@ -1,4 +1,8 @@
-"""What the files of a log say, for `kafka-dump-log` and `barnabas log`.
+"""Decodes the files of a log, for `kafka-dump-log` and `barnabas log`.
 
-Everything here only reads, a piece at a time, and may be pointed at the directory of a running broker.
+The package only reads, one piece at a time. It may read the directory of a running broker.
 """
+
+
+class Unreadable(Exception):
+    """The file cannot be decoded from here on. The message is one line."""

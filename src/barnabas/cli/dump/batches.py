@@ -1,7 +1,7 @@
-"""A stored batch of either form, as the tools look at it: its header's facts, its checksum, its records.
+"""A stored batch of any format, as the tools read it: header fields, checksum, records.
 
-Nothing is trusted: a batch may be shorter than its header, its checksum wrong, its records nonsense. What can
-still be said is said; what cannot raises `Unreadable`.
+The data may be damaged: a batch may be shorter than its header, its checksum wrong, its records invalid.
+Fields that can be read are returned; others raise `Unreadable`.
 """
 
 import binascii
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from barnabas.base.errors import KafkaError
-from barnabas.cli.dump.unreadable import Unreadable
+from barnabas.cli.dump import Unreadable
 from barnabas.records.batch import ATTRIBUTES_OFFSET, HEADER, HEADER_SIZE, LOG_OVERHEAD, BatchHeader
 from barnabas.records.compression import CODEC_NAMES, LZ4, NONE, decompress
 from barnabas.records.record import Record, decode_payload, record_offsets_and_timestamps, unpack
@@ -27,12 +27,12 @@ _OLD_CODECS = range(NONE, LZ4 + 1)
 
 
 class CurrentBatch:
-    """A batch of format v2 (or of one that is not known yet and is read as such)."""
+    """A batch of format v2. An unknown newer format is read as v2."""
 
     __slots__ = ("header", "position", "view")
 
     def __init__(self, position: int, head: memoryview, view: memoryview) -> None:
-        """`head` are the 61 bytes of the header, even where the batch says that it is shorter."""
+        """`head` has the 61 bytes of the header, even if the length of the batch is smaller."""
         self.position: int = position
         self.header: BatchHeader = tuple.__new__(BatchHeader, HEADER.unpack_from(head))
         self.view: memoryview = view
@@ -80,7 +80,7 @@ class CurrentBatch:
             raise _unreadable(self.position, reason) from None
 
     def latest_timestamp(self) -> int:
-        """The latest of the records themselves, whatever the header says."""
+        """The highest timestamp of the records, independent of the header."""
         try:
             found = record_offsets_and_timestamps(self.view)
         except KafkaError as reason:
@@ -89,7 +89,7 @@ class CurrentBatch:
 
 
 class OldRecord(NamedTuple):
-    """A message of format v0 or v1, which has a checksum of its own."""
+    """A message of format v0 or v1, which has its own checksum."""
 
     record: Record
     is_valid: bool
@@ -134,7 +134,7 @@ class OldBatch:
         return self.size - LOG_OVERHEAD >= _OLD_MINIMUM and binascii.crc32(rest) == self.crc
 
     def own_record(self, offset: int | None = None, timestamp: int | None = None) -> OldRecord:
-        """The message itself, with another offset or timestamp if its wrapper says so."""
+        """The message, with the offset or timestamp of its wrapper if the wrapper sets them."""
         key, position = self._field(_OLD_HEAD.size + (0 if self.magic == 0 else _OLD_TIMESTAMP.size))
         value, _ = self._field(position)
         record = Record(

@@ -1,15 +1,15 @@
-"""Control records: the markers that end a transaction, and what a Raft quorum writes of itself."""
+"""Control records: transaction markers, and the control records of a Raft log."""
 
 from struct import Struct, error
 from typing import NamedTuple
 
 from barnabas.base.errors import CorruptMessage
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.message import read_message, to_json
 from barnabas.cli.dump.schema import Json
-from barnabas.cli.dump.unreadable import Unreadable
-from barnabas.coordinator.record_codec.fields import FieldReader
 from barnabas.records.control import ABORT, COMMIT
 from barnabas.records.record import Record
+from barnabas.wire.message_fields import FieldReader
 
 _KEY = Struct(">hh")
 _MARKER = Struct(">hi")

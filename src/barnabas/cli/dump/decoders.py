@@ -1,7 +1,7 @@
-"""What keys and values mean: text, numbers, or the records of Kafka's internal topics.
+"""Decoders of keys and values: text, numbers, or the records of Kafka's internal topics.
 
-A decoder turns a record into a `Decoded`; whoever prints chooses how. Records of internal topics that cannot
-be read are told in the place of their key, as Kafka does, and do not stop the dump.
+A decoder turns a record into a `Decoded`; the caller formats it. For a record of an internal topic that
+cannot be decoded the error is shown instead of the key, as in Kafka, and the dump goes on.
 """
 
 import uuid
@@ -10,11 +10,11 @@ from struct import Struct, error
 from typing import NamedTuple, Protocol
 
 from barnabas.base.errors import CorruptMessage
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.message import read_message, to_json
 from barnabas.cli.dump.schema import Json, RecordSchema, Schema
-from barnabas.cli.dump.unreadable import Unreadable
-from barnabas.coordinator.record_codec.fields import FieldReader
 from barnabas.records.record import Record
+from barnabas.wire.message_fields import FieldReader
 
 DELETED = "<DELETE>"
 _FRAME_VERSION = 1
@@ -23,7 +23,7 @@ _FRAME_VERSION = 1
 class Decoded(NamedTuple):
     key: Json
     value: Json
-    """None if there is none to show."""
+    """None if there is nothing to show."""
     is_deletion: bool = False
 
 
@@ -32,7 +32,7 @@ class Decoder(Protocol):
 
 
 def text_of(value: Json) -> str:
-    """As it stands in Kafka's dump."""
+    """The text of Kafka's dump."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -66,7 +66,7 @@ def _uuid(raw: bytes) -> str:
     try:
         return str(uuid.UUID(utf8(raw)))
     except ValueError:
-        raise Unreadable(f"{utf8(raw)!r} is no UUID") from None
+        raise Unreadable(f"{utf8(raw)!r} is not a UUID") from None
 
 
 _DECODERS: Mapping[str, Callable[[bytes], Json]] = {
@@ -96,7 +96,7 @@ _PACKAGES: Mapping[str, Mapping[str, Callable[[bytes], Json]]] = {
 
 
 def named_decoder(name: str) -> Callable[[bytes], Json]:
-    """By the name of the Java class; no name is text."""
+    """Selects a decoder by the name of the Java class. Text without a name."""
     if not name:
         return utf8
     package, _, short = name.rpartition(".")
@@ -188,14 +188,14 @@ class OffsetsDecoder(CoordinatorDecoder):
                 continue
             reader = FieldReader(raw)
             try:
-                # From a newer client only what is known is read, which is how the format grows.
+                # A newer version only appends fields: read the known ones.
                 member[name] = read_message(schema, min(reader.int16(), schema.newest), reader)
             except CorruptMessage:
-                continue  # some clients put bytes of their own there, which stay bytes
+                continue  # some clients store their own bytes here: keep them as bytes
 
 
 class ClusterMetadataDecoder:
-    """The log of a KRaft controller: no keys; the value says its frame (1), type and version."""
+    """The log of a KRaft controller: no keys; the value begins with frame (1), type and version."""
 
     def decode(self, record: Record) -> Decoded:
         from barnabas.cli.dump.schemas.metadata_records import METADATA_RECORDS

@@ -1,8 +1,7 @@
-"""The entries of index files as they lie on disk, and what is wrong with them beside their log.
+"""Reads the entries of index files, and compares them with their log.
 
-Unlike `storage.offset_index`, which refuses a file that cannot belong to its log, this reads whatever is
-there. A file that was allocated ahead ends in zeros: an entry with the base offset, after the first, is the
-end.
+Unlike `storage.offset_index`, which rejects a file that does not match its log, this reads any content. A
+preallocated file ends in zeros: an entry with the base offset, after the first entry, marks the end.
 """
 
 from bisect import bisect_right
@@ -11,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
 
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.segment_file import SegmentFile, read_whole
-from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.storage import names
 
 _OFFSET_ENTRY = Struct(">ii")
@@ -28,18 +27,18 @@ class IndexFile:
     length: int
     entries: list[tuple[int, int]]
     stored: int
-    """How many entries the file has room for, zeros at the end included."""
+    """The number of entries that fit into the file, zeros at the end included."""
     is_time: bool
 
     @property
     def last_offset(self) -> int:
-        """Of the last entry, zeros or not: what Kafka's check of a file looks at."""
+        """The last entry, zeros or not. Kafka's sanity check reads this one."""
         if self.stored > len(self.entries) or not self.entries:
             return self.base_offset
         return self.entries[-1][1 if self.is_time else 0]
 
     def check(self) -> None:
-        """What a broker checks when it starts: raises `Unreadable` where it would build the file anew."""
+        """The check of a starting broker. Raises `Unreadable` if a broker would rebuild the file."""
         path = str(Path(self.path).absolute())
         if self.is_time:
             self._check_times(path)
@@ -95,7 +94,7 @@ def read_time_index(path: str, base_offset: int) -> IndexFile:
 
 @dataclass(slots=True)
 class TimeIndexErrors:
-    """(what the index says, what is so) of each entry that is wrong."""
+    """(indexed value, value in the log) of each wrong entry."""
 
     mismatches: list[tuple[int, int]] = field(default_factory=list)
     out_of_order: list[tuple[int, int]] = field(default_factory=list)
@@ -111,7 +110,7 @@ def offset_mismatches(index: IndexFile, log: SegmentFile, limit: int) -> Iterato
 def check_times(
     index: IndexFile, offsets: IndexFile | None, log: SegmentFile, errors: TimeIndexErrors
 ) -> Iterator[tuple[int, int]]:
-    """(timestamp, offset) of every entry; what is wrong goes to `errors`."""
+    """(timestamp, offset) of every entry. Wrong entries go to `errors`."""
     keys = [offset for offset, _ in offsets.entries] if offsets else []
     previous = -1
     for timestamp, offset in index.entries:

@@ -12,7 +12,7 @@ from struct import Struct
 
 from barnabas.base.errors import CorruptMessage
 from barnabas.cli.dump.schema import Field, Json, Schema
-from barnabas.coordinator.record_codec.fields import FieldReader
+from barnabas.wire.message_fields import FieldReader
 
 _FLOAT64 = Struct(">d")
 _LOWER_ESCAPE = re.compile(r"\\\\|\\u00[01][0-9a-f]")
@@ -53,7 +53,7 @@ def uuid_text(raw: bytes) -> str:
 def _base64(value: object) -> str:
     if isinstance(value, bytes):
         return b64encode(value).decode()
-    raise TypeError(f"{type(value)} is no JSON")
+    raise TypeError(f"{type(value)} is not JSON")
 
 
 def _upper_case(found: re.Match[str]) -> str:

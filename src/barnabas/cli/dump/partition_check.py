@@ -1,13 +1,13 @@
-"""All files of a partition, and all partitions of a directory: what `barnabas log check` tells."""
+"""Checks all files of a partition, and all partitions of a directory, for `barnabas log check`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from barnabas.base.filesystem import FileSystem
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.segment_check import Progress, SegmentCheck, SegmentReport
 from barnabas.cli.dump.snapshots import CorruptSnapshot, read_aborted, read_snapshot
-from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.storage import names
 from barnabas.storage.leader_epochs import LeaderEpochs
 
@@ -27,7 +27,7 @@ class PartitionReport:
 
 
 def partition_directories(path: Path) -> list[Path]:
-    """`path` itself if it holds segments, or the partitions in it. Those that are marked are left out."""
+    """`path` itself if it has segments, or the partitions in it, without those marked for deletion."""
     try:
         entries = sorted(path.iterdir())
         if any(entry.name.endswith(names.LOG) for entry in entries):
@@ -53,7 +53,7 @@ def segment_files(directory: Path) -> list[Path]:
 
 
 def log_size(directories: list[Path]) -> int:
-    """Bytes of all segments, for a progress bar; what vanishes meanwhile counts nothing."""
+    """Bytes of all segments, for a progress bar. Segments deleted meanwhile count as 0."""
     total = 0
     for directory in directories:
         for log in segment_files(directory):
@@ -73,7 +73,7 @@ def check_partition(directory: Path, *, decodes: bool, progress: Progress) -> Pa
             check = SegmentCheck(log, is_active=log == logs[-1], decodes=decodes, progress=progress)
             report = check.run()
         except FileNotFoundError:
-            continue  # deleted by retention while we looked at another one
+            continue  # deleted by retention meanwhile
         except OSError as error:
             problems.append(f"{log.name}: {error.strerror or error}")
             continue

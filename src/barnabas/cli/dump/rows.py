@@ -5,15 +5,14 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.batches import Batch, CurrentBatch
 from barnabas.cli.dump.control_records import read_control
 from barnabas.cli.dump.decoders import Decoder, decoder_of_topic
 from barnabas.cli.dump.indexes import base_offset_of, read_offset_index, read_time_index
-from barnabas.cli.dump.raft_snapshot import SUFFIX as RAFT_SNAPSHOT
 from barnabas.cli.dump.schema import Json
 from barnabas.cli.dump.segment_file import SegmentFile, read_whole
-from barnabas.cli.dump.snapshots import CorruptSnapshot, read_aborted, read_snapshot
-from barnabas.cli.dump.unreadable import Unreadable
+from barnabas.cli.dump.snapshots import RAFT_SNAPSHOT, CorruptSnapshot, read_aborted, read_snapshot
 from barnabas.records.record import Record
 from barnabas.storage import names
 from barnabas.storage.checkpoints import decode_lines
@@ -47,7 +46,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(path: Path, *, with_records: bool, start: int) -> Rows:
-    """What is in `path`; of a segment its batches, or its records, from offset `start` on."""
+    """The rows of `path`. For a segment its batches or records from offset `start` on."""
     if path.suffix in (names.LOG, RAFT_SNAPSHOT):
         if with_records:
             return Rows(RECORD, _records(path, start, _decoder(path)))

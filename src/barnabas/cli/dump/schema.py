@@ -1,12 +1,12 @@
-"""The form of a message, written as a small text and read into a tree of fields.
+"""The schema of a message, written as a short text and parsed into a tree of fields.
 
 A line is a field, with the fields of a structure indented below it:
 
     name type [versions] [#tag] [=default]
 
-The type is a primitive, `{}` for a structure, `[]` before either for an array, and `?` behind it if it may be
+The type is a primitive, `{}` for a structure, `[]` before either for an array, and `?` after it if it may be
 null (`?3+`: from version 3 on). Versions are `2+`, `0-1` or `4`; without them a field is in all. A tagged
-field says its tag, and its default if that is not zero or empty.
+field has its tag, and its default if that is not zero or empty.
 """
 
 import functools
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | bytes | list[Json] | dict[str, Json] | None"
-"""What a message is read into; bytes are printed in base 64."""
+"""The decoded form of a message. Bytes are printed in base 64."""
 
 _FOREVER = 32767
 _STEP = 4

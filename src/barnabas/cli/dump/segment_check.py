@@ -1,7 +1,7 @@
-"""One segment against its own files: checksums, order of offsets, and whether its indexes tell the truth.
+"""Checks one segment: checksums, order of offsets, and whether its indexes match the log.
 
-One pass over the log; the indexes are walked beside it. The segment that a broker writes to may grow under
-the reader: a cut batch at its end counts only if the file stands still, and its indexes may be behind.
+One pass reads the log and its indexes together. The active segment may grow meanwhile: a truncated batch at
+its end counts only if the file does not grow, and its indexes may be behind.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from barnabas.base.errors import KafkaError
 from barnabas.base.filesystem import FileSystem, LogFile
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.indexes import IndexFile, read_offset_index, read_time_index
-from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.records.batch import BatchHeader
 from barnabas.records.record import decode_records
 from barnabas.storage import names
@@ -26,7 +26,7 @@ Progress = Callable[[int], None]
 
 @dataclass(slots=True)
 class SegmentReport:
-    """What a pass over one segment found."""
+    """The result of a pass over one segment."""
 
     size: int
     batches: int = 0
@@ -48,7 +48,7 @@ class SegmentCheck:
         self._progress: Progress = progress
 
     def run(self) -> SegmentReport:
-        """Raises FileNotFoundError for a segment that was deleted meanwhile."""
+        """Raises FileNotFoundError if the segment was deleted meanwhile."""
         file = FileSystem().open(self._log, read_only=True)
         try:
             report, flaw = self._scan(file)
@@ -67,19 +67,19 @@ class SegmentCheck:
         offsets, times = self._indexes(report)
         index = _IndexWalk(offsets, times, report.problems)
         scan = VerifiedScan(file, report.size, self._base_offset)
-        told = 0
+        reported = 0
         try:
             for position, header, batch in scan:
                 self._count(report, header)
                 index.visit(position, header)
                 if self._decodes:
                     _decode(position, batch, report.problems)
-                if position - told >= _STEP:
-                    self._progress(position - told)
-                    told = position
+                if position - reported >= _STEP:
+                    self._progress(position - reported)
+                    reported = position
         except KafkaError as error:
             return report, f"{self._log.name}: {error.message}"
-        self._progress(report.size - told)
+        self._progress(report.size - reported)
         if scan.flaw:
             return report, f"{self._log.name}: at {scan.valid_bytes}: {scan.flaw}"
         if not self._is_active:
@@ -131,7 +131,7 @@ class SegmentCheck:
 
 
 class _IndexWalk:
-    """Both indexes of a segment, followed while its batches pass by. One complaint for each is enough."""
+    """Checks both indexes of a segment while its batches are read. Reports one problem for each index."""
 
     def __init__(self, offsets: IndexFile | None, times: IndexFile | None, problems: list[str]) -> None:
         self._offsets: IndexFile | None = offsets
@@ -173,7 +173,7 @@ class _IndexWalk:
             self._times = None
 
     def finish(self, valid_bytes: int) -> None:
-        """After the last batch of a segment that is written no more."""
+        """Called after the last batch of a closed segment."""
         index = self._offsets
         if index is not None and self._slot < len(index.entries):
             offset, position = index.entries[self._slot]

@@ -1,7 +1,7 @@
-"""A `.log` file, walked from batch to batch a piece at a time: what is in memory is a megabyte, or one batch.
+"""Reads a `.log` file batch by batch. At most a megabyte, or one batch, is in memory.
 
-The walk stops where Kafka's does: at the end, before a batch that is cut, or (`Unreadable`) at a length that
-no batch can have. A file that another process makes shorter meanwhile just ends earlier.
+Reading stops as in Kafka: at the end, before a truncated batch, or with `Unreadable` at an invalid length. A
+file that another process truncates meanwhile ends earlier.
 """
 
 import os
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from struct import Struct
 from types import TracebackType
 
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.batches import Batch, CurrentBatch, OldBatch
-from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC_V2
 
 _PREFIX = Struct(">qi4xb")
@@ -24,7 +24,7 @@ class SegmentFile:
     def __init__(self, path: str) -> None:
         self.path: str = path
         try:
-            # Not blocking: a named pipe would be waited for.
+            # Non-blocking: opening a named pipe would wait.
             self._fd: int = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             status = os.fstat(self._fd)
         except OSError as error:

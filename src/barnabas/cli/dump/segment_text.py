@@ -1,6 +1,6 @@
-"""The dump of a `.log` or `.checkpoint` file, in the words of Kafka's DumpLogSegments.
+"""The dump of a `.log` or `.checkpoint` file, with the text of Kafka's DumpLogSegments.
 
-A line for each batch; below it, when asked, a line for each record. Text comes out batch by batch.
+One line per batch, followed by one line per record if requested. Text is produced batch by batch.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ class Depth:
 
     with_records: bool = False
     decoder: Decoder | None = None
-    """What shows keys and values; None for records without them."""
+    """The decoder of keys and values. None prints records without them."""
     skips_metadata: bool = False
 
 
 class SegmentText:
-    """The lines of one file; afterwards `gaps` has the offsets that do not follow the one before."""
+    """The lines of one file. Afterwards `gaps` has the offsets that do not follow their predecessor."""
 
     def __init__(self, file: SegmentFile, depth: Depth, max_bytes: int | None = None) -> None:
         self._file: SegmentFile = file
@@ -44,7 +44,7 @@ class SegmentText:
         for batch in self._file.batches(0, self._max_bytes):
             text = batch_line(batch) + "\n"
             if self._depth.with_records:
-                # A batch is told even where its records cannot be.
+                # Print the batch even if its records cannot be read.
                 yield text
                 text = self._records(batch)
             yield text

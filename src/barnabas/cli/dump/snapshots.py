@@ -1,9 +1,14 @@
-"""The small binary files beside a segment: producer snapshots and indexes of aborted transactions."""
+"""The small files beside a segment: producer snapshots, indexes of aborted transactions, Raft snapshots.
+
+A snapshot of a Raft log is named `<end offset>-<epoch>.checkpoint`, in 20 and 10 digits.
+"""
+
+import re
 
 from crc32c import crc32c
 
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.segment_file import read_whole
-from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.storage.index_errors import CorruptIndex
 from barnabas.storage.producer_entry import NO_OFFSET, ProducerEntry
 from barnabas.storage.producer_snapshot import VERSION, decode_snapshot
@@ -14,10 +19,13 @@ from barnabas.storage.txn_index import decode as decode_txns
 _VERSION_SIZE = 2
 _CRC = slice(2, 6)
 _BODY = 6
+RAFT_SNAPSHOT = ".checkpoint"
+_RAFT_BOOTSTRAP = "bootstrap.checkpoint"
+_RAFT_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class CorruptSnapshot(Exception):
-    """The file is no snapshot; told on stderr, and the dump goes on."""
+    """The file is not a valid snapshot. The dump reports it on stderr and goes on."""
 
 
 def read_snapshot(path: str) -> list[ProducerEntry]:
@@ -60,7 +68,7 @@ def producer_line(entry: ProducerEntry) -> str:
 def read_aborted(path: str) -> list[AbortedTxn]:
     data = read_whole(path)
     try:
-        # An entry that is being written is not there yet.
+        # Ignore an entry that is not written completely.
         return decode_txns(data[: len(data) - len(data) % ENTRY_SIZE])
     except CorruptIndex as error:
         raise Unreadable(f"{path}: {error}") from None
@@ -71,3 +79,13 @@ def aborted_line(txn: AbortedTxn) -> str:
         f"version: {TXN_VERSION} producerId: {txn.producer_id} firstOffset: {txn.first_offset} "
         f"lastOffset: {txn.last_offset} lastStableOffset: {txn.last_stable_offset}"
     )
+
+
+def raft_snapshot_line(path: str) -> str:
+    name = path.rpartition("/")[2]
+    if name == _RAFT_BOOTSTRAP:
+        return "KRaft bootstrap snapshot"
+    found = _RAFT_NAME.fullmatch(name)
+    if found is None:
+        raise Unreadable(f"{path} is not named like a snapshot, by end offset and epoch")
+    return f"Snapshot end offset: {int(found[1])}, epoch: {int(found[2])}"

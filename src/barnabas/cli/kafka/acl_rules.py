@@ -1,14 +1,14 @@
-"""Which rules for which resources a command line of kafka-acls stands for.
+"""The ACLs that a command line of kafka-acls names.
 
-`--producer` and `--consumer` are roles: each gives the kinds of resources it knows their operations, and
-leaves out the other resources.
+`--producer` and `--consumer` are roles: each sets the operations of the resource types it covers, and ignores
+other resources.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.options import Given, fail
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.acls import Operation, Pattern, Permission, ResourceType, Rule
@@ -17,7 +17,7 @@ Wanted = dict["Pattern", list["Rule"]]
 
 
 def wanted(given: Given) -> Wanted:
-    """Resources and the rules for each; no rules where no principal is named."""
+    """Resources and the rules for each. No rules if no principal is named."""
     from barnabas.client.admin.acls import CONSUMER, PRODUCER, misplaced
 
     named = patterns(given)
@@ -55,14 +55,14 @@ def patterns(given: Given) -> list["Pattern"]:
         ResourceType.USER: given.user_principal,
     }
     found = [Pattern(kind, name.strip(), pattern_type) for kind, names in options.items() for name in names]
-    # The cluster has one name: there is nothing to match.
+    # The cluster has one name: patterns do not apply.
     if pattern_type is PatternType.LITERAL and (given.cluster or given.idempotent):
         found.append(CLUSTER)
     return list(dict.fromkeys(found))
 
 
 def principals(words: Iterable[str]) -> list[str]:
-    """Each once. Raises ToolError for what is not `Type:name`."""
+    """Each once. Raises ToolError if a principal is not `Type:name`."""
     from barnabas.client.admin.acls import parse_principal
 
     try:
@@ -105,13 +105,13 @@ def _rules(given: Given, operations: Iterable["Operation"]) -> list["Rule"]:
 
 
 def _product(
-    who: Iterable[str], hosts: Iterable[str], operations: Iterable["Operation"], permission: "Permission"
+    names: Iterable[str], hosts: Iterable[str], operations: Iterable["Operation"], permission: "Permission"
 ) -> list["Rule"]:
     from barnabas.client.admin.acls import Rule
 
     return [
         Rule(principal, host.strip(), operation, permission)
-        for principal in principals(who)
+        for principal in principals(names)
         for host in dict.fromkeys(hosts)
         for operation in operations
     ]

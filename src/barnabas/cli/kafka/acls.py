@@ -1,17 +1,17 @@
-"""kafka-acls: who may do what to which resource; list, add and remove, as Kafka's AclCommand.
+"""kafka-acls: lists, adds and removes access control lists, as Kafka's AclCommand.
 
-ACLs are printed sorted, where Kafka's order changes from run to run.
+ACLs are printed sorted. Kafka's order changes from run to run.
 """
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.acl_rules import patterns, principals, wanted
 from barnabas.cli.kafka.options import Given, Options, fail
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.acls import Acl, Pattern, Rule
@@ -22,8 +22,8 @@ _PATTERN_TYPES = ("ANY", "MATCH", "LITERAL", "PREFIXED")
 
 
 def _options() -> Options:
-    options = Options("kafka-acls", "Lists, adds and removes ACLs: who may do what to which resource.")
-    options.option("bootstrap-server", "Brokers to ask first.", value="host:port")
+    options = Options("kafka-acls", "Lists, adds and removes access control lists of resources.")
+    options.option("bootstrap-server", "Bootstrap brokers.", value="host:port")
     options.option("bootstrap-controller", "Not supported: brokers take these requests.", value="host:port")
     options.option("command-config", "A file of client properties.", value="file", optional_value=True)
     options.flag("list", "List ACLs, of the named resources or of all.")
@@ -43,8 +43,10 @@ def _options() -> Options:
         default="LITERAL",
     )
     options.option("operation", "What is allowed or denied: Read, Write, ...; All by default.", repeated=True)
-    options.option("allow-principal", "Who is allowed, as User:name; User:* is everybody.", repeated=True)
-    options.option("deny-principal", "Who is denied; that wins over what is allowed.", repeated=True)
+    options.option(
+        "allow-principal", "The principal to allow, as User:name; User:* matches every user.", repeated=True
+    )
+    options.option("deny-principal", "The principal to deny; deny rules win over allow rules.", repeated=True)
     options.option("allow-host", "From where; any host unless given.", repeated=True)
     options.option("deny-host", "From where not; any host unless given.", repeated=True)
     options.option(
@@ -53,7 +55,7 @@ def _options() -> Options:
     options.flag("producer", "Short for what a producer needs: write, describe and create on topics.")
     options.flag("consumer", "Short for what a consumer needs: read and describe on topics, read on groups.")
     options.flag("idempotent", "With --producer: also idempotent writes.")
-    options.flag("force", "Ask nothing.")
+    options.flag("force", "Do not prompt for confirmation.")
     return options
 
 
@@ -106,7 +108,7 @@ def _check(options: Options, given: Given) -> None:
 
 
 def _run(action: Callable[["Cluster", Given], None], cluster: "Cluster", given: Given) -> None:
-    from barnabas.cli.exception_names import exception_text
+    from barnabas.cli.tool_errors import exception_text
     from barnabas.client.errors import BrokerError
 
     try:
@@ -124,10 +126,10 @@ def _add(cluster: "Cluster", given: Given) -> None:
     pattern_type = given.resource_pattern_type.upper()
     if pattern_type not in ("LITERAL", "PREFIXED"):
         fail(f"A '--resource-pattern-type' value of '{pattern_type}' is not valid when adding acls.")
-    asked = wanted(given)
-    if not all(asked.values()):
+    requested = wanted(given)
+    if not all(requested.values()):
         fail("You must specify one of: --allow-principal, --deny-principal when trying to add ACLs.")
-    for pattern, rules in asked.items():
+    for pattern, rules in requested.items():
         existing = describe_acls(cluster, pattern)
         missing = []
         for acl in (Acl(pattern, rule) for rule in rules):
@@ -159,19 +161,19 @@ def _is_confirmed(question: str) -> bool:
     print(question, flush=True)
     answer = sys.stdin.readline()
     if not answer:
-        raise ToolError("there is nobody to answer; --force removes without asking")
+        raise ToolError("the prompt was not answered; use --force to remove without a prompt")
     return answer.strip().lower() == "y"
 
 
 def _list(cluster: "Cluster", given: Given) -> None:
     from barnabas.client.admin.acls import ANY_PATTERN, describe_acls
 
-    who = principals(word for word in given.principal if word)
-    asked = patterns(given) or [ANY_PATTERN]
-    found = sorted({acl for pattern in asked for acl in describe_acls(cluster, pattern)})
-    if not who:
+    selected = principals(word for word in given.principal if word)
+    requested = patterns(given) or [ANY_PATTERN]
+    found = sorted({acl for pattern in requested for acl in describe_acls(cluster, pattern)})
+    if not selected:
         _print_acls(found)
-    for principal in who:
+    for principal in selected:
         print(f"ACLs for principal `{principal}`")
         _print_acls([acl for acl in found if acl.rule.principal == principal])
 

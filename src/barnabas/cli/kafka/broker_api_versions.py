@@ -1,14 +1,14 @@
-"""`kafka-broker-api-versions`: the APIs each broker serves, and the newest version usable from here.
+"""`kafka-broker-api-versions`: the APIs that each broker serves, and the newest usable version of each.
 
-"Usable" is by what this tool's own client knows, as it is by what Kafka's tool knows there.
+A version is usable if this tool's own client supports it, as with Kafka's tool.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.options import Given, Options
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
+from barnabas.cli.kafka.tool_runner import run_tool
 
 if TYPE_CHECKING:
     from barnabas.client.admin.api_versions import ServedApi
@@ -22,7 +22,7 @@ def _options() -> Options:
     options = Options("kafka-broker-api-versions", "Print the versions of APIs that brokers serve.")
     options.option(
         "bootstrap-server",
-        "REQUIRED: brokers to ask first, several with commas.",
+        "REQUIRED: bootstrap brokers, separated by commas.",
         value="server(s) to use for bootstrapping",
     )
     options.option("command-config", "Properties of the client.", value="command config property file")

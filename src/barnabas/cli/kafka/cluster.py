@@ -1,15 +1,15 @@
-"""`kafka-cluster`: the id of a cluster, its endpoints, and the end of a broker that is gone for good.
+"""`kafka-cluster`: prints the cluster id and the endpoints, and unregisters brokers.
 
-Commands and their errors follow the tool of Kafka: `cluster-id`, `unregister`, `list-endpoints`.
+Commands and errors are those of Kafka's tool: `cluster-id`, `unregister`, `list-endpoints`.
 """
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.cluster import Endpoint
@@ -30,7 +30,7 @@ def _options() -> Options:
         "Show the id or the endpoints of a cluster, or unregister a broker.",
     )
     options.option(
-        "bootstrap-server", "Brokers to ask first, several with commas.", value="host:port", aliases=["b"]
+        "bootstrap-server", "Bootstrap brokers, separated by commas.", value="host:port", aliases=["b"]
     )
     options.option(
         "bootstrap-controller", "The same for KRaft controllers.", value="host:port", aliases=["C"]
@@ -51,7 +51,7 @@ def _work(given: Given) -> int:
             "Use --command-config instead."
         )
         command_config = given.config
-    from barnabas.cli.exception_names import exception_text
+    from barnabas.cli.tool_errors import exception_text
     from barnabas.client.errors import BrokerError
 
     with open_cluster(given.bootstrap_server or given.bootstrap_controller, command_config) as cluster:
@@ -63,7 +63,7 @@ def _work(given: Given) -> int:
 
 
 def _checked(given: Given) -> "Callable[[Cluster, Given], None]":
-    """The command, when the options fit it. Raises UsageError, in the words of Kafka's tool."""
+    """The command, if the options fit it. Raises UsageError with the text of Kafka's tool."""
     if not given.words:
         raise _usage("too few arguments")
     command, *rest = given.words
@@ -135,7 +135,7 @@ def _list_endpoints(cluster: "Cluster", given: Given) -> None:
 
 
 def endpoint_lines(endpoints: "Sequence[Endpoint]", *, controllers: bool) -> list[str]:
-    """The table, padded as Kafka pads it: also behind the last column."""
+    """The table, padded as Kafka pads it, also after the last column."""
     hosts = max((len(each.host) for each in endpoints), default=100)
     racks = max((len(each.rack) for each in endpoints if each.rack is not None), default=_WITHOUT_RACKS)
     rows = [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")]

@@ -1,17 +1,17 @@
 """kafka-configs: settings of topics, brokers, groups and client metrics; quotas; SCRAM credentials.
 
-Text and exit status are those of kafka.admin.ConfigCommand. It tells what the user got wrong in the bare
-message and everything else after a line that repeats the arguments, with a stack trace, which is left out.
+Text and exit status are those of kafka.admin.ConfigCommand. It prints usage errors as a bare message, and
+other errors after a line that repeats the arguments. The stack trace that follows there is left out.
 """
 
 import sys
 from collections.abc import Sequence
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.configuration.entities import DEFAULTS, NAMED, check_options, entities_of
 from barnabas.cli.kafka.options import Given, Options
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 _TYPES = "topics, clients, users, brokers, broker-loggers, ips, client-metrics or groups"
 _BAD_NAME = "invalid_topic_exception"
@@ -21,7 +21,7 @@ def _options() -> Options:
     options = Options(
         "kafka-configs", "Shows and changes the settings of topics, brokers, groups, clients and users."
     )
-    options.option("bootstrap-server", "Brokers to ask first.", value="host:port")
+    options.option("bootstrap-server", "Bootstrap brokers.", value="host:port")
     options.option("bootstrap-controller", "Not supported: brokers take these requests.", value="host:port")
     options.option(
         "zookeeper", "Of Kafka 2.x: finds the brokers that are registered there.", value="host:port/chroot"
@@ -32,7 +32,7 @@ def _options() -> Options:
     options.flag("alter", "Change an entity.")
     options.option("entity-type", f"One of {_TYPES}; users and clients go together.", repeated=True)
     options.option("entity-name", "The name or id of the entity.", repeated=True)
-    options.flag("entity-default", "In place of a name: the default for clients, users, brokers or ips.")
+    options.flag("entity-default", "Instead of a name: the default for clients, users, brokers or ips.")
     for name, entity_type in NAMED.items():
         options.option(name, f"Short for --entity-type {entity_type} --entity-name.")
     for name, entity_type in DEFAULTS.items():

@@ -1,6 +1,6 @@
-"""kafka-console-consumer: records of topics, printed as they come.
+"""kafka-console-consumer: prints the records of topics.
 
-Deviations from Kafka: a partition that does not exist ends the tool (Kafka waits for it for ever), the
+Deviations from Kafka: a partition that does not exist ends the tool (Kafka waits for it), the
 advertisement of the new group protocol on stderr is left out, and --include is read by librdkafka's regular
 expressions (POSIX extended), with the anchors that Java's matching implies.
 """
@@ -16,8 +16,8 @@ from barnabas.cli.kafka.console_consumer_options import (
     consumer_options,
 )
 from barnabas.cli.kafka.options import Given, UsageError
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _consume(call: ConsumerCall, given: Given) -> int:
     from barnabas.cli.messages.interruption import noticed
-    from barnabas.cli.messages.opening import check_reachable
+    from barnabas.cli.messages.librdkafka_clients import check_reachable
     from barnabas.cli.messages.record_formatter import UnknownFormatter, formatter_of
 
     try:
@@ -56,10 +56,10 @@ def _consume(call: ConsumerCall, given: Given) -> int:
 
 
 def _subscribed(call: ConsumerCall) -> "Consumer":
-    """Raises ToolError, where Kafka would wait in silence."""
+    """Raises ToolError in cases in which Kafka's tool waits without output."""
     from confluent_kafka import KafkaException, TopicPartition
 
-    from barnabas.cli.messages.opening import open_consumer
+    from barnabas.cli.messages.librdkafka_clients import open_consumer
 
     refresh = {}
     if call.topic is not None and not _is_there(call):
@@ -80,32 +80,32 @@ def _subscribed(call: ConsumerCall) -> "Consumer":
 
 
 def _offset(call: ConsumerCall) -> int:
-    """A number for the ends of the log too: librdkafka would ask for it a second time, and later."""
+    """Resolves the start and end of the log to offsets, which librdkafka would request again later."""
     from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
-    from barnabas.cli.messages.opening import can_be_asked
+    from barnabas.cli.messages.librdkafka_clients import is_plaintext
 
     if call.offset >= 0:
         return call.offset
-    if not can_be_asked(call.properties):
+    if not is_plaintext(call.properties):
         return OFFSET_END if call.offset == LATEST else OFFSET_BEGINNING
     from barnabas.client.admin.offsets import READ_COMMITTED, READ_UNCOMMITTED, list_offsets
     from barnabas.client.cluster import Cluster
     from barnabas.client.errors import BrokerError
     from barnabas.client.settings import ClientSettings
 
-    place = call.topic or "", call.partition or 0
+    topic_partition = call.topic or "", call.partition or 0
     committed = call.properties["isolation.level"].lower() == "read_committed"
     with Cluster(ClientSettings.of(None, call.properties)) as cluster:
         isolation = READ_COMMITTED if committed else READ_UNCOMMITTED
-        found = list_offsets(cluster, {place: call.offset}, isolation=isolation)[place]
+        found = list_offsets(cluster, {topic_partition: call.offset}, isolation=isolation)[topic_partition]
     if isinstance(found, BrokerError):
         raise found
     return found.offset
 
 
 def _is_there(call: ConsumerCall) -> bool:
-    from barnabas.cli.messages.opening import log_line
+    from barnabas.cli.messages.librdkafka_clients import log_line
     from barnabas.cli.messages.topic_wait import MissingTopic, wait_for_topic
 
     topic = call.topic or ""
@@ -156,8 +156,8 @@ def _print_records(consumer: "Consumer", call: ConsumerCall, formatter: "Formatt
 
 
 def _log(text: str, reason: str) -> None:
-    """The two lines of Kafka's log, of which the second is the exception."""
-    from barnabas.cli.messages.opening import log_line
+    """The two lines of Kafka's log. The second is the exception."""
+    from barnabas.cli.messages.librdkafka_clients import log_line
 
     log_line("ERROR", f"{text}  {_LOGGER}")
     print(reason, file=sys.stderr)

@@ -1,20 +1,20 @@
-"""The command line of kafka-console-consumer: its flags, Kafka's checks between them, what they ask for."""
+"""The command line of kafka-console-consumer: its flags and Kafka's checks between them."""
 
 import random
 import sys
 from dataclasses import dataclass
 
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer, whole_number
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 _DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 EARLIEST, LATEST = -2, -1
-"""Timestamps that ListOffsets takes for the ends of a log."""
+"""Timestamps that stand for the start and the end of a log in ListOffsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerCall:
-    """What one call asks for."""
+    """The parsed command line."""
 
     topic: str | None
     include: str | None
@@ -41,11 +41,11 @@ def consumer_options() -> Options:
     )
     option("partition", "One partition alone, from its end or --offset.", value="partition", kind=integer)
     option("offset", "Where to begin: a number, earliest or latest.", value="consume offset")
-    option("bootstrap-server", "REQUIRED: brokers to ask first.", value="server to connect to")
+    option("bootstrap-server", "REQUIRED: bootstrap brokers.", value="server to connect to")
     option("group", "The consumer group; a fresh one if none is named.", value="consumer group id")
     options.flag("from-beginning", "Begin with the oldest record, unless the group has an offset already.")
     option("max-messages", "How many records to read before it ends.", value="num_messages", kind=integer)
-    option("timeout-ms", "End if no record comes for so long.", value="timeout_ms", kind=int)
+    option("timeout-ms", "Exit if no record arrives for this time.", value="timeout_ms", kind=int)
     option("isolation-level", "read_committed leaves out what was not committed.", default="read_uncommitted")
     option("formatter", "The class that prints records.", value="class", default=_DEFAULT_FORMATTER)
     option(
@@ -70,7 +70,7 @@ def consumer_options() -> Options:
 
 
 def consumer_call(options: Options, given: Given) -> ConsumerCall:
-    """Raises UsageError, in Kafka's words and the order of its checks."""
+    """Raises UsageError, with Kafka's text, in the order of its checks."""
     _check_required(options, given)
     from_file, extra = _given_properties(given)
     groups = _groups(given, from_file, extra)
@@ -120,7 +120,7 @@ def _given_properties(given: Given) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _warn(old: str, new: str) -> None:
-    """On stdout, as this tool of Kafka's does."""
+    """Prints on stdout, as Kafka's tool does."""
     print(f"Option --{old} is deprecated and will be removed in a future version. Use --{new} instead.")
     sys.stdout.flush()
 
@@ -161,7 +161,7 @@ def _set_consumer_properties(given: Given, properties: dict[str, str], groups: l
         properties["group.id"] = groups[0]
         return
     properties["group.id"] = f"console-consumer-{random.randrange(100_000)}"
-    # Offsets of a group that nobody will use again are not worth keeping.
+    # The generated group is not used again: do not commit its offsets.
     properties.setdefault("enable.auto.commit", "false")
 
 

@@ -1,8 +1,8 @@
 """kafka-console-producer: each line of standard input becomes a record.
 
 Deviations from Kafka: a record that cannot be sent because its topic is missing or its name is bad ends the
-tool with status 1 after 5 s (Kafka goes on with status 0, a minute for each record). Bytes that are no UTF-8
-are sent as they are. Batches are as large as the input allows, unless --batch-size says otherwise.
+tool with status 1 after 5 s (Kafka goes on with status 0, a minute for each record). Bytes that are not
+UTF-8 are sent unchanged. Batches are as large as the input allows, unless --batch-size is set.
 """
 
 import sys
@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.cli.messages.line_reader import LineFormat
@@ -50,7 +50,7 @@ def _options() -> Options:
     option("topic", "REQUIRED: where to send to.", value="topic")
     option(
         "bootstrap-server",
-        "REQUIRED: brokers to ask first, HOST1:PORT1,HOST2:PORT2.",
+        "REQUIRED: bootstrap brokers, HOST1:PORT1,HOST2:PORT2.",
         value="server to connect to",
         aliases=["broker-list"],
     )
@@ -73,6 +73,12 @@ def _options() -> Options:
     option("max-partition-memory-bytes", "Deprecated: use --batch-size.", value="bytes", kind=int)
     option("line-reader", "Only Kafka's own LineMessageReader is known.", value="reader_class")
     option("socket-buffer-size", "The socket's buffer for sending.", value="size", kind=int)
+    _add_properties(options)
+    return options
+
+
+def _add_properties(options: Options) -> None:
+    option = options.option
     option(
         "reader-property",
         "How lines are read, key=value: parse.key, key.separator (tab), parse.headers, headers.delimiter "
@@ -86,7 +92,6 @@ def _options() -> Options:
     option("producer-property", "Deprecated: use --command-property.", value="producer_prop", repeated=True)
     option("command-config", "A file of producer properties.", value="config file")
     option("producer.config", "Deprecated: use --command-config.", value="config file")
-    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,8 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _produce(options: Options, given: Given) -> int:
     _check(options, given)
     from barnabas.cli.messages.interruption import Interrupted, raised
+    from barnabas.cli.messages.librdkafka_clients import check_reachable
     from barnabas.cli.messages.line_reader import BadLine, LineFormat
-    from barnabas.cli.messages.opening import check_reachable
     from barnabas.cli.messages.producing import Sender
 
     try:
@@ -151,8 +156,8 @@ def _prompt(wanted: bool, times: int = 1) -> None:
 
 
 def _wait_for_topic(properties: Mapping[str, str], given: Given) -> None:
-    from barnabas.cli.exception_names import exception_text
     from barnabas.cli.messages.topic_wait import MissingTopic, wait_for_topic
+    from barnabas.cli.tool_errors import exception_text
     from barnabas.client.errors import BrokerError
 
     patience = int(properties["max.block.ms"]) if given.has("max-block-ms") else None
@@ -167,12 +172,12 @@ def _wait_for_topic(properties: Mapping[str, str], given: Given) -> None:
 
 
 class _Report:
-    """Tells of a record that was not delivered, as Kafka's log does."""
+    """Logs a record that was not delivered, in the format of Kafka's log."""
 
     def __init__(self, topic: str, *, is_final: bool) -> None:
         self._topic: str = topic
         self._is_final: bool = is_final
-        """The tool ends with the first such record."""
+        """Ends the tool at the first such record."""
 
     def __call__(self, key: bytes | None, value: bytes | None, reason: str) -> None:
         text = (
@@ -181,7 +186,7 @@ class _Report:
         )
         if self._is_final:
             raise ToolError(f"java.util.concurrent.ExecutionException: {reason}")
-        from barnabas.cli.messages.opening import log_line
+        from barnabas.cli.messages.librdkafka_clients import log_line
 
         log_line("ERROR", f"{text} {_LOGGER}")
         print(reason, file=sys.stderr)

@@ -1,7 +1,8 @@
 """`kafka-consumer-groups`: list, describe and delete groups, reset and delete their offsets.
 
-What fails with the cluster is told on stdout behind Kafka's own words. Kafka's tool ends with status 0 then,
-and so does this one for a broker's error. Without any usable answer it ends with 1: a script has to know.
+Errors of the cluster are printed on stdout after Kafka's own text. Kafka's tool exits with status 0 then, and
+so does this one for an error of a broker. Without any usable answer it exits with 1, so that a script
+notices.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from barnabas.cli.kafka.groups.failure import CommandFailed, print_error
 from barnabas.cli.kafka.groups.options import check, group_options
 from barnabas.cli.kafka.options import Given
-from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.kafka.tool_runner import run_tool
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -27,7 +28,7 @@ _REASONS = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-"""What RE2 says of a bad expression, and what its Java sister says, which Kafka's tool prints."""
+"""Messages of RE2 for a bad expression, and those of RE2/J, which Kafka's tool prints."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +61,7 @@ def _work(given: Given) -> int:
 def _open(given: Given) -> "Cluster":
     from dataclasses import replace
 
-    from barnabas.cli.opening import open_cluster
+    from barnabas.cli.bootstrap import open_cluster
 
     cluster = open_cluster(given.bootstrap_server, given.command_config)
     timeout = max(given.timeout, 1) / 1000
@@ -97,12 +98,12 @@ def _act(cluster: "Cluster", given: Given) -> None:
 def regex_verdict(regex: str) -> str:
     """Whether members may subscribe with this expression."""
     from barnabas.base.errors import InvalidRegularExpression
-    from barnabas.coordinator.topic_regex import compile_topic_regex
+    from barnabas.base.topic_regex import compile_topic_regex
 
     try:
         compile_topic_regex(regex)
     except InvalidRegularExpression as error:
-        told = error.message.partition("is not a valid regular expression: ")[2].removesuffix(".")
-        reason = told.partition(": ")[0]
+        text = error.message.partition("is not a valid regular expression: ")[2].removesuffix(".")
+        reason = text.partition(": ")[0]
         return f"The regular expression `{regex}` is invalid: {_REASONS.get(reason, reason)}."
     return f"The regular expression `{regex}` is valid."

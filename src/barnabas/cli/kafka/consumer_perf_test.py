@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.options import Given, Options
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.cli.perf.consuming import Reading
@@ -20,13 +20,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options() -> Options:
     options = Options("kafka-consumer-perf-test", "Measure how fast records are read.")
-    options.option("bootstrap-server", "REQUIRED: the brokers to ask first.", aliases=("broker-list",))
+    options.option("bootstrap-server", "REQUIRED: bootstrap brokers.", aliases=("broker-list",))
     options.option("topic", "The topic to read.", value="topic")
     options.option("include", "Read the topics whose names this regular expression matches.", value="regex")
     options.option("group", "The group to read in (default: a new one).", value="group")
     options.option("fetch-size", "Bytes of one partition in one fetch.", kind=int, default=1024 * 1024)
     options.option("command-property", "A setting of the consumer.", value="key=value", repeated=True)
-    options.flag("from-latest", "Begin behind what is there already, unless the group has offsets.")
+    options.flag("from-latest", "Start at the end of the log, unless the group has committed offsets.")
     options.option("socket-buffer-size", "Bytes of the socket's buffer.", kind=int, default=2 * 1024 * 1024)
     options.option("consumer.config", "The old name of --command-config.", value="file")
     options.option("command-config", "A file with settings of the consumer.", value="file")
@@ -42,7 +42,7 @@ def _options() -> Options:
 
 
 def _check(given: Given) -> None:
-    """With Kafka's warnings about old names."""
+    """Prints Kafka's warnings about old names."""
     from barnabas.cli.perf.date_format import check_format
 
     options = _options()
@@ -64,7 +64,7 @@ def _check(given: Given) -> None:
 
 def _run(given: Given) -> int:
     _check(given)
-    from barnabas.cli.messages.opening import check_reachable, open_consumer
+    from barnabas.cli.messages.librdkafka_clients import check_reachable, open_consumer
     from barnabas.cli.perf.consuming import FETCH_AHEAD, ConsumerTest, Reading, consume
     from barnabas.cli.perf.metrics import Statistics
 

@@ -6,10 +6,9 @@ the high watermark.
 
 from collections.abc import Sequence
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.options import Given, Options
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +19,7 @@ def _options() -> Options:
     options = Options("kafka-delete-records", "Delete the records of partitions before given offsets.")
     options.option(
         "bootstrap-server",
-        "REQUIRED: brokers to ask first, several with commas.",
+        "REQUIRED: bootstrap brokers, separated by commas.",
         value="server(s) to use for bootstrapping",
     )
     options.option(
@@ -35,8 +34,8 @@ def _options() -> Options:
 
 def _work(given: Given) -> int:
     _options().require(given, "bootstrap-server", "offset-json-file")
-    from barnabas.cli.checked_json import read_text
-    from barnabas.cli.exception_names import exception_text
+    from barnabas.cli.tool_errors import exception_text
+    from barnabas.client.admin.checked_json import read_text
     from barnabas.client.admin.records import delete_records
     from barnabas.client.errors import BrokerError
 
@@ -57,12 +56,21 @@ def _work(given: Given) -> int:
 
 
 def parse_offsets(text: str) -> dict[tuple[str, int], int]:
-    """The offset of each partition. Raises ToolError, with Kafka's words."""
-    from barnabas.cli.checked_json import array, field, integer, long, object_of, string, versioned
+    """The offset of each partition. Raises BadJson with Kafka's text."""
+    from barnabas.client.admin.checked_json import (
+        BadJson,
+        array,
+        field,
+        integer,
+        long,
+        object_of,
+        string,
+        versioned,
+    )
 
     content = versioned(text, "The input string is not a valid JSON")
     if "partitions" not in content:
-        raise ToolError("Missing partitions field")
+        raise BadJson("Missing partitions field")
     offsets: dict[tuple[str, int], int] = {}
     twice = []
     for entry in map(object_of, array(content["partitions"])):
@@ -72,5 +80,5 @@ def parse_offsets(text: str) -> dict[tuple[str, int], int]:
         offsets[topic, partition] = long(field(entry, "offset"))
     if twice:
         listed = ",".join(dict.fromkeys(twice))
-        raise ToolError(f"Offset json file contains duplicate topic partitions: {listed}")
+        raise BadJson(f"Offset json file contains duplicate topic partitions: {listed}")
     return offsets

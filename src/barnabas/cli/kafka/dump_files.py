@@ -1,9 +1,10 @@
-"""The dump of each kind of file for kafka-dump-log, and the report of what does not fit together."""
+"""The dump of each kind of file for kafka-dump-log, and the report of mismatches."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.decoders import Decoder
 from barnabas.cli.dump.indexes import (
     TimeIndexErrors,
@@ -14,23 +15,22 @@ from barnabas.cli.dump.indexes import (
     read_offset_index,
     read_time_index,
 )
-from barnabas.cli.dump.raft_snapshot import SUFFIX as RAFT_SNAPSHOT
-from barnabas.cli.dump.raft_snapshot import snapshot_line
 from barnabas.cli.dump.segment_file import SegmentFile
 from barnabas.cli.dump.segment_text import Depth, SegmentText
 from barnabas.cli.dump.snapshots import (
+    RAFT_SNAPSHOT,
     CorruptSnapshot,
     aborted_line,
     producer_line,
+    raft_snapshot_line,
     read_aborted,
     read_snapshot,
 )
-from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.storage import names
 
 
 class FileDumps:
-    """Prints file after file and remembers what is wrong until `report`."""
+    """Prints the files and collects mismatches for `report`."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class FileDumps:
 
     def _dump_log(self, path: str) -> None:
         if path.endswith(RAFT_SNAPSHOT):
-            print(snapshot_line(path))
+            print(raft_snapshot_line(path))
         else:
             print(f"Log starting offset: {base_offset_of(path)}")
         if self._max_bytes is not None and self._max_bytes < 0:
@@ -163,7 +163,7 @@ class FileDumps:
         for path, errors in self._time_errors.items():
             if pairs := pick(errors):
                 _complain([title + path])
-                _complain(line.format(said, found) for said, found in pairs)
+                _complain(line.format(stated, found) for stated, found in pairs)
 
 
 def _complain(lines: Iterable[str]) -> None:

@@ -1,8 +1,8 @@
-"""kafka-dump-log: what is in the files of a log.
+"""kafka-dump-log: prints the content of the files of a log.
 
-Reads files, not a cluster, and never writes one (Kafka's tool creates a missing index and shortens one that
-was allocated ahead). What is wrong between files is told on stderr when all are dumped; a file that cannot be
-read ends the dump with one line and status 1, as it does in Kafka, there with a stack trace.
+It reads files, not a cluster, and never writes (Kafka's tool creates a missing index and truncates a
+preallocated one). Mismatches between files are printed on stderr at the end. An unreadable file ends the dump
+with one line and status 1; Kafka's tool prints a stack trace there.
 """
 
 import io
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.options import Given, Options, fail
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.cli.dump.decoders import Decoder
@@ -81,9 +81,9 @@ def _dump(given: Given) -> None:
     if given.has("remote-log-metadata-decoder"):
         raise ToolError("The remote log metadata decoder is not supported: there is no tiered storage here.")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a key may be anything, a terminal may not print it
+        sys.stdout.reconfigure(errors="replace")  # keys may contain characters that the terminal cannot print
 
-    from barnabas.cli.dump.unreadable import Unreadable
+    from barnabas.cli.dump import Unreadable
     from barnabas.cli.kafka.dump_files import FileDumps
 
     try:
@@ -104,7 +104,7 @@ def _dump(given: Given) -> None:
 
 
 def _paths(files: str) -> list[str]:
-    """As Java splits and spells them: no empty names at the end, no doubled or trailing slash."""
+    """Splits and normalises names as Java does: no empty names at the end, no doubled or trailing slash."""
     paths = files.split(",")
     while len(paths) > 1 and not paths[-1]:
         paths.pop()

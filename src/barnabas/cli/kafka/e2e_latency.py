@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer
-from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.kafka.tool_runner import run_tool
 
 _REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
 _POSITIONS = (*_REQUIRED, "command-config")
@@ -35,7 +35,7 @@ def _options() -> Options:
     options = Options(
         "kafka-e2e-latency", "Measure how long a record takes from the producer to the consumer."
     )
-    options.option("bootstrap-server", "REQUIRED: the brokers to ask first.", value="host:port")
+    options.option("bootstrap-server", "REQUIRED: bootstrap brokers.", value="host:port")
     options.option("topic", "REQUIRED: the topic; it is made if it is missing.", value="topic")
     options.option("num-records", "REQUIRED: how many records to send.", value="count", kind=integer)
     options.option("producer-acks", "REQUIRED: 1 or all.", value="acks")
@@ -54,7 +54,7 @@ def _options() -> Options:
 
 def _run(given: Given) -> None:
     _check(given)
-    from barnabas.cli.messages.opening import check_reachable, open_consumer, open_producer
+    from barnabas.cli.messages.librdkafka_clients import check_reachable, open_consumer, open_producer
     from barnabas.cli.perf.round_trip import RoundTripTest, round_trips
     from barnabas.client.settings import read_properties
 
@@ -115,7 +115,7 @@ def _report(number: int, milliseconds: float) -> None:
 
 
 def _ends_of(properties: dict[str, str], topic: str) -> dict[int, int]:
-    """Where each partition ends; the topic is made if it is missing."""
+    """The end offset of each partition. Creates the topic if it does not exist."""
     from barnabas.client.admin.offsets import end_offsets
     from barnabas.client.admin.topics import create_topic
     from barnabas.client.cluster import Cluster

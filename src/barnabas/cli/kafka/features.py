@@ -1,16 +1,17 @@
-"""`kafka-features`: what a cluster's features are at, and how to move them.
+"""`kafka-features`: describes, upgrades, downgrades and disables the features of a cluster.
 
-`version-mapping` and `feature-dependencies` ask nobody: they print tables of Kafka 4.3 (`feature_levels`).
+`version-mapping` and `feature-dependencies` send no request: they print tables of Kafka 4.3
+(`feature_levels`).
 """
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -39,10 +40,12 @@ def _options() -> Options:
         "Usage: kafka-features --bootstrap-server HOST:PORT COMMAND OPTIONS\n\n"
         "Commands: describe, upgrade, downgrade, disable, version-mapping, feature-dependencies",
     )
-    options.option("bootstrap-server", "Brokers to ask first, several with commas.", value="host:port")
+    options.option("bootstrap-server", "Bootstrap brokers, separated by commas.", value="host:port")
     options.option("bootstrap-controller", "The same for KRaft controllers.", value="host:port")
     options.option("command-config", "Properties of the client.", value="file")
-    options.option("node-id", "describe: the node to ask; any, if not given.", value="id", kind=integer)
+    options.option(
+        "node-id", "describe: the node that answers; any node by default.", value="id", kind=integer
+    )
     options.option("metadata", "upgrade, downgrade: old name of --release-version.", value="release")
     options.option(
         "release-version",
@@ -57,7 +60,7 @@ def _options() -> Options:
         repeated=True,
     )
     options.flag("unsafe", "downgrade, disable: also if metadata may be lost for good.")
-    options.flag("dry-run", "upgrade, downgrade, disable: only ask whether it could be done.")
+    options.flag("dry-run", "upgrade, downgrade, disable: only validate the update.")
     return options
 
 
@@ -81,7 +84,7 @@ def _check(given: Given) -> None:
 
 
 def _work(given: Given) -> int:
-    from barnabas.cli.exception_names import exception_text
+    from barnabas.cli.tool_errors import exception_text
     from barnabas.client.admin.feature_levels import UnknownLevel
     from barnabas.client.errors import BrokerError
 
@@ -144,7 +147,7 @@ def _downgrade_kind(given: Given) -> int:
 
 
 def _levels(given: Given, *, is_upgrade: bool) -> dict[str, int]:
-    """What the options want of each feature."""
+    """The target level of each feature."""
     from barnabas.client.admin.feature_levels import FEATURES, METADATA_VERSION, level_of
 
     if given.release_version is not None:
@@ -152,7 +155,7 @@ def _levels(given: Given, *, is_upgrade: bool) -> dict[str, int]:
             raise ToolError("Can not specify `release-version` with other feature flags.")
         level = level_of(given.release_version)
         defaults = {each.name: each.default_level(level) for each in FEATURES}
-        # A feature is never upgraded to 0: it is not there yet.
+        # Level 0 means that the feature is disabled: an upgrade skips it.
         kept = {name: default for name, default in defaults.items() if default > 0 or not is_upgrade}
         return {METADATA_VERSION: level, **kept}
     levels: dict[str, int] = {}
@@ -257,5 +260,5 @@ _COMMANDS: dict[str, tuple[Callable[[Given], None], frozenset[str]]] = {
     "version-mapping": (_version_mapping, frozenset({"release-version"})),
     "feature-dependencies": (_feature_dependencies, frozenset({"feature"})),
 }
-"""Command to its work and the options of its own."""
+"""Command to its function and its own options."""
 _OWN_OPTIONS = ("node-id", "metadata", "release-version", "feature", "unsafe", "dry-run")

@@ -1,6 +1,6 @@
-"""`kafka-get-offsets`: the offsets of partitions at a time, as `topic:partition:offset`.
+"""`kafka-get-offsets`: prints the offsets of partitions at a time, as `topic:partition:offset`.
 
-Also by the names of 2.x: `--broker-list`, and `--offsets` and `--max-wait-ms`, which no longer mean anything.
+Accepts the options of 2.x too: `--broker-list`, and `--offsets` and `--max-wait-ms`, which have no effect.
 """
 
 import re
@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.include_list import IncludeList
 from barnabas.cli.kafka.options import Given, Options, UsageError
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -52,7 +52,7 @@ def _options() -> Options:
     options = Options("kafka-get-offsets", "Print the offsets of partitions at a point in time.")
     options.option(
         "bootstrap-server",
-        "REQUIRED: brokers to ask first, several with commas.",
+        "REQUIRED: bootstrap brokers, separated by commas.",
         value="HOST1:PORT1,...,HOST3:PORT3",
         deprecated=["broker-list"],
     )
@@ -67,7 +67,7 @@ def _options() -> Options:
     options.option("partitions", "Ids of partitions with commas; all, if not given.", value="partition ids")
     options.option(
         "time",
-        "The offset of the first record at or after this time in milliseconds, or of a named place. A "
+        "The offset of the first record at or after this time in milliseconds, or a named position. A "
         "partition without such a record is left out.",
         value=f"<timestamp> / {_NAMES_OF_TIMES}",
         default="latest",
@@ -107,25 +107,27 @@ def _check_addresses(text: str) -> None:
 def _matching(
     cluster: "Cluster", rules: list[PartitionRule], without_internal: bool
 ) -> list[tuple[str, int]]:
-    """By `topic-partition` as text, which is the order of Kafka's tool: partition 10 is before 2."""
-    places = [
+    """Sorted by `topic-partition` as text, as in Kafka's tool: partition 10 comes before 2."""
+    topic_partitions = [
         (topic.name, each.partition_index)
         for topic in cluster.metadata(None).topics
         if not (without_internal and topic.is_internal)
         for each in topic.partitions
         if any(rule.allows(topic.name, each.partition_index) for rule in rules)
     ]
-    if not places:
+    if not topic_partitions:
         raise ToolError(_NOTHING_MATCHES)
-    return sorted(places, key=lambda place: f"{place[0]}-{place[1]}")
+    return sorted(topic_partitions, key=lambda topic_partition: f"{topic_partition[0]}-{topic_partition[1]}")
 
 
-def _print_offsets(cluster: "Cluster", places: list[tuple[str, int]], timestamp: int) -> None:
-    from barnabas.cli.exception_names import exception_text
+def _print_offsets(cluster: "Cluster", topic_partitions: list[tuple[str, int]], timestamp: int) -> None:
+    from barnabas.cli.tool_errors import exception_text
     from barnabas.client.admin.offsets import list_offsets
     from barnabas.client.errors import BrokerError
 
-    for (topic, partition), found in list_offsets(cluster, dict.fromkeys(places, timestamp)).items():
+    for (topic, partition), found in list_offsets(
+        cluster, dict.fromkeys(topic_partitions, timestamp)
+    ).items():
         if isinstance(found, BrokerError):
             reason = exception_text(found)
             print(

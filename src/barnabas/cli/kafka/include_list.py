@@ -1,17 +1,17 @@
 """Topics by a list of names or regular expressions, as Kafka's tools read `--topic` and `--include`.
 
-Commas separate alternatives, blanks and quotes around the whole do not count, and an expression must match a
-whole name. The expressions are Python's; they differ from Java's only in rarities (`\\p{Alpha}`).
+Commas separate alternatives. Blanks and quotes around the list are ignored. An expression must match a whole
+name. The syntax is Python's, which differs from Java's in rare constructs (`\\p{Alpha}`).
 """
 
 import re
 
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 
 class IncludeList:
     def __init__(self, text: str) -> None:
-        """Raises ToolError for what is no regular expression."""
+        """Raises ToolError if the text is not a regular expression."""
         expression = text.strip().replace(",", "|").replace(" ", "")
         self.expression: str = re.sub(r"^[\"']+|[\"']+$", "", expression)
         try:

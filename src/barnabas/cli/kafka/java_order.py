@@ -1,4 +1,4 @@
-"""The order in which Java's HashMap gives its keys.
+"""The iteration order of Java's HashMap.
 
 Kafka's tools print some lists in that order, the same for every run and every broker. It follows from the
 keys alone: the bucket of each key's hash, in a table of a power of two that is at most three quarters full.

@@ -1,7 +1,7 @@
-"""`kafka-leader-election`, and its forerunner `kafka-preferred-replica-election` (until Kafka 2.8).
+"""`kafka-leader-election`, and its predecessor `kafka-preferred-replica-election` (until Kafka 2.8).
 
-Both ask the controller for elections and tell, on stdout, what came of each partition; how many failed is
-said once more on stderr.
+Both send ElectLeaders to the controller and print the result of each partition on stdout. The number of
+failures is printed on stderr.
 """
 
 import sys
@@ -9,10 +9,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.elections import ElectionType
@@ -25,7 +25,7 @@ _SCOPES = ("topic", "all-topic-partitions", "path-to-json-file")
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What the two tools say differently."""
+    """Texts that differ between the two tools."""
 
     done: str
     not_needed: str
@@ -59,13 +59,13 @@ def preferred_replica_main(arguments: Sequence[str] | None = None) -> int:
 
 def _options() -> Options:
     options = Options("kafka-leader-election", "Elect leaders of partitions.")
-    options.option("bootstrap-server", "Brokers to ask first, several with commas.", value="host:port")
+    options.option("bootstrap-server", "Bootstrap brokers, separated by commas.", value="host:port")
     options.option("command-config", "File with properties of the client.", value="file")
     options.option("admin.config", "The old name of --command-config.", value="file")
     options.option(
         "election-type",
-        "preferred: the first replica leads again, if it is in sync. unclean: any living replica leads "
-        "where no one in sync is alive; records may be lost.",
+        "preferred: the first replica leads again, if it is in sync. unclean: any live replica leads "
+        "if no live replica is in sync; records may be lost.",
         value="type",
         kind=_kind,
     )
@@ -90,7 +90,7 @@ def _work(given: Given) -> int:
     from barnabas.client.admin.elections import ElectionType
 
     _check(given)
-    places = _places(given)
+    topic_partitions = _topic_partitions(given)
     config = given.command_config
     if given.has("admin.config"):
         print(
@@ -98,7 +98,7 @@ def _work(given: Given) -> int:
             "Use --command-config instead."
         )
         config = given.admin_config
-    return _elect(given.bootstrap_server, config, ElectionType[given.election_type], places, _NEW)
+    return _elect(given.bootstrap_server, config, ElectionType[given.election_type], topic_partitions, _NEW)
 
 
 def _check(given: Given) -> None:
@@ -115,9 +115,9 @@ def _check(given: Given) -> None:
         raise UsageError("Option partition is only allowed if topic is used")
 
 
-def _places(given: Given) -> "Collection[TopicPartition] | None":
+def _topic_partitions(given: Given) -> "Collection[TopicPartition] | None":
     if given.has("path-to-json-file"):
-        from barnabas.cli.reassignment_plan import read_partitions
+        from barnabas.client.admin.reassignment_plan import read_partitions
 
         return read_partitions(given.path_to_json_file)
     return [(given.topic, given.partition)] if given.has("topic") else None
@@ -130,7 +130,7 @@ def _old_options() -> Options:
     options = Options(
         "kafka-preferred-replica-election", "Give the lead of partitions back to their preferred replicas."
     )
-    options.option("bootstrap-server", "Brokers to ask first, several with commas.", value="host:port")
+    options.option("bootstrap-server", "Bootstrap brokers, separated by commas.", value="host:port")
     options.option("admin.config", "File with properties of the client.", value="file")
     options.option(
         "path-to-json-file",
@@ -138,14 +138,14 @@ def _old_options() -> Options:
         value="file",
     )
     options.option(
-        "zookeeper", "The address that Kafka 2.x asked for, if a ZooKeeper is there.", value="host:port"
+        "zookeeper", "The ZooKeeper address of Kafka 2.x tools, if a ZooKeeper runs there.", value="host:port"
     )
     return options
 
 
 def _old_work(given: Given) -> int:
-    from barnabas.cli.reassignment_plan import read_partitions
     from barnabas.client.admin.elections import ElectionType
+    from barnabas.client.admin.reassignment_plan import read_partitions
 
     if given.has("bootstrap-server") == given.has("zookeeper"):
         raise UsageError("Exactly one of '[bootstrap-server]' or '[zookeeper]' must be provided")
@@ -156,10 +156,10 @@ def _old_work(given: Given) -> int:
         print("Warning: --zookeeper is deprecated and will be removed in a future version of Kafka.")
         print("Use --bootstrap-server instead to specify a broker to connect to.")
         bootstrap = bootstrap_of(given.zookeeper)
-    places = None
+    topic_partitions = None
     if given.has("path-to-json-file"):
-        places = read_partitions(given.path_to_json_file, "Preferred replica")
-    return _elect(bootstrap, given.admin_config, ElectionType.PREFERRED, places, _OLD)
+        topic_partitions = read_partitions(given.path_to_json_file, "Preferred replica")
+    return _elect(bootstrap, given.admin_config, ElectionType.PREFERRED, topic_partitions, _OLD)
 
 
 # --- both --------------------------------------------------------------------------------------------
@@ -169,37 +169,39 @@ def _elect(
     bootstrap: str,
     config: str | None,
     kind: "ElectionType",
-    places: "Collection[TopicPartition] | None",
+    topic_partitions: "Collection[TopicPartition] | None",
     words: _Words,
 ) -> int:
-    from barnabas.cli.exception_names import exception_text
+    from barnabas.cli.tool_errors import exception_text
     from barnabas.client.admin.elections import ELECTION_NOT_NEEDED, elect_leaders
     from barnabas.client.errors import BrokerError
 
     try:
         with open_cluster(bootstrap, config) as cluster:
-            results = elect_leaders(cluster, kind, places)
+            results = elect_leaders(cluster, kind, topic_partitions)
     except BrokerError as error:
-        raise _told(error) from error
-    done = sorted(place for place, error in results.items() if error is None)
-    errors = {place: error for place, error in results.items() if error is not None}
-    not_needed = sorted(place for place, error in errors.items() if error.code == ELECTION_NOT_NEEDED)
+        raise _translated(error) from error
+    done = sorted(topic_partition for topic_partition, error in results.items() if error is None)
+    errors = {topic_partition: error for topic_partition, error in results.items() if error is not None}
+    not_needed = sorted(
+        topic_partition for topic_partition, error in errors.items() if error.code == ELECTION_NOT_NEEDED
+    )
     failed = sorted(errors.keys() - set(not_needed))
     if done:
         print(words.done.format(kind=kind.name, names=_names(done)))
     if not_needed:
         print(words.not_needed.format(names=_names(not_needed)))
-    for place in failed:
-        text = exception_text(errors[place])
-        print(words.failed.format(kind=kind.name, name=_names([place]), error=text))
+    for topic_partition in failed:
+        text = exception_text(errors[topic_partition])
+        print(words.failed.format(kind=kind.name, name=_names([topic_partition]), error=text))
     if failed:
         sys.stdout.flush()
         raise ToolError(words.failures.format(count=len(failed)))
     return 0
 
 
-def _told(error: "BrokerError") -> Exception:
-    """The two errors that Kafka has words of its own for are printed twice: on stdout, and as the error."""
+def _translated(error: "BrokerError") -> Exception:
+    """Replaces two errors by Kafka's own texts. Kafka prints them twice: on stdout and as the error."""
     messages = {
         "request_timed_out": "Timeout waiting for election results",
         "cluster_authorization_failed": "Not authorized to perform leader election",
@@ -211,5 +213,5 @@ def _told(error: "BrokerError") -> Exception:
     return ToolError(message)
 
 
-def _names(places: "Sequence[TopicPartition]") -> str:
-    return ", ".join(f"{topic}-{index}" for topic, index in places)
+def _names(topic_partitions: "Sequence[TopicPartition]") -> str:
+    return ", ".join(f"{topic}-{index}" for topic, index in topic_partitions)

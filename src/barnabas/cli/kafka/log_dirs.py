@@ -1,17 +1,17 @@
-"""`kafka-log-dirs`: what lies in the log directories of brokers, as JSON.
+"""`kafka-log-dirs`: prints the log directories of brokers and their partitions as JSON.
 
-The order of keys is that of Kafka's tool, for those who compare or cut the text; partitions are sorted, where
-Kafka's order is that of a hash table.
+The order of keys is that of Kafka's tool, for scripts that compare the text. Partitions are sorted; Kafka's
+order is that of a hash table.
 """
 
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.options import Given, Options
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.log_dirs import LogDir
@@ -25,14 +25,14 @@ def _options() -> Options:
     options = Options("kafka-log-dirs", "Show how much lies in the log directories of brokers.")
     options.option(
         "bootstrap-server",
-        "REQUIRED: brokers to ask first, several with commas.",
+        "REQUIRED: bootstrap brokers, separated by commas.",
         value="The server(s) to use for bootstrapping",
     )
     options.option("command-config", "Properties of the client.", value="Admin client property file")
     options.flag("describe", "REQUIRED: describe the log directories.")
     options.option("topic-list", "Topics to show, with commas; all, if not given.", value="Topic list")
     options.option(
-        "broker-list", "Ids of brokers to ask, with commas; all, if not given.", value="Broker list"
+        "broker-list", "Ids of brokers, separated by commas; all brokers by default.", value="Broker list"
     )
     return options
 
@@ -40,18 +40,18 @@ def _options() -> Options:
 def _work(given: Given) -> int:
     _options().require(given, "bootstrap-server", "describe")
     topics = frozenset(_words(given.topic_list))
-    asked = _brokers(given.broker_list)
+    requested = _brokers(given.broker_list)
     from barnabas.client.admin.log_dirs import describe_log_dirs
 
     with open_cluster(given.bootstrap_server, given.command_config) as cluster:
         existing = sorted(cluster.nodes)
-        missing = sorted(asked - set(existing))
+        missing = sorted(requested - set(existing))
         if missing:
             raise ToolError(
                 f"ERROR: The given brokers do not exist from --broker-list: {_listed(missing)}. "
                 f"Current existent brokers: {_listed(existing)}"
             )
-        brokers = sorted(asked) or existing
+        brokers = sorted(requested) or existing
         print("Querying brokers for log directories information", flush=True)
         found = describe_log_dirs(cluster, brokers)
         print(f"Received log directory information from brokers {_listed(brokers)}")
@@ -61,7 +61,7 @@ def _work(given: Given) -> int:
 
 def as_json(found: "dict[int, tuple[LogDir, ...]]", topics: frozenset[str] = frozenset()) -> str:
     """One line; without `topics` all are shown."""
-    from barnabas.cli.exception_names import exception_name
+    from barnabas.cli.tool_errors import exception_name
 
     brokers = [
         {

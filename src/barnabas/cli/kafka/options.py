@@ -1,7 +1,7 @@
 """The flags of one tool: declared once, parsed as Kafka's tools parse them, listed by `--help`.
 
 Kafka's parser takes `--flag value`, `--flag=value` and the same with one dash, no abbreviations, and a value
-may begin with a dash. Old names of a flag are accepted with Kafka's warning. What is wrong raises
+may begin with a dash. Old names of a flag are accepted with Kafka's warning. An invalid command line raises
 `UsageError`.
 """
 
@@ -18,7 +18,7 @@ _NUMBER = re.compile("[+-]?[0-9]+")
 
 
 class UsageError(Exception):
-    """The command line is wrong; the message says how, in Kafka's words where it has some."""
+    """The command line is invalid. The message is Kafka's own where Kafka has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Option:
     name: str
     text: str
     value: str | None
-    """What stands for the value in the help; None for a flag without one."""
+    """The name of the value in the help. None for a flag without a value."""
     kind: Callable[[str], Any]
     default: Any
     is_repeated: bool
@@ -46,7 +46,7 @@ class Given:
         self._values: dict[str, Any] = values
         self._named: frozenset[str] = named
         self.words: list[str] = words
-        """What is no option: positional arguments."""
+        """Positional arguments."""
 
     def __getattr__(self, attribute: str) -> Any:
         try:
@@ -155,7 +155,7 @@ class Options:
             raise UsageError(f"Cannot parse argument '{text}' of option {option.name}{reason}") from None
 
     def _is_option(self, word: str) -> bool:
-        """A value may begin with a dash; it is only no value when it is an option of this tool."""
+        """A value may begin with a dash, unless it is an option of this tool."""
         return word.startswith("--") and word[2:].partition("=")[0] in self._options
 
     # --- checks between options ---------------------------------------------------------------------

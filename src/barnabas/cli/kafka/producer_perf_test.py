@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 _DEFAULT_TRANSACTION_MS = 3000
 _RENAMED = {"producer-props": "command-property", "producer.config": "command-config"}
-"""Old names to new ones; unlike other tools this one tells on stdout."""
+"""Old names to new ones. Unlike other tools this one prints the warning on stdout."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options() -> Options:
     options = Options("kafka-producer-perf-test", "Measure how fast records are sent and acknowledged.")
-    options.option("bootstrap-server", "The brokers to ask first.", value="host:port")
+    options.option("bootstrap-server", "Bootstrap brokers.", value="host:port")
     options.option("topic", "REQUIRED: where the records go.", value="topic")
     options.option("num-records", "REQUIRED: how many records to send.", value="count", kind=int)
     options.option(
@@ -49,7 +49,7 @@ def _options() -> Options:
 
 def _run(given: Given) -> int:
     _check(given)
-    from barnabas.cli.messages.opening import check_reachable, open_producer
+    from barnabas.cli.messages.librdkafka_clients import check_reachable, open_producer
     from barnabas.cli.perf.latencies import Total, total_line, window_line
     from barnabas.cli.perf.metrics import INTERVAL_MS, Statistics
     from barnabas.cli.perf.producing import ProducerTest, produce
@@ -81,10 +81,9 @@ def _run(given: Given) -> int:
     statistics = Statistics()
     producer = open_producer(properties, **(statistics.settings() if given.print_metrics else {}))
     result = produce(test, producer, show)
-    if result.total.records:
-        print(total_line(result.total))
-    if result.steady is not None and result.steady.records:
-        print(total_line(result.steady, is_steady_state=True))
+    for total, is_steady_state in ((result.total, False), (result.steady, True)):
+        if total is not None and total.records:
+            print(total_line(total, is_steady_state=is_steady_state))
     if given.print_metrics:
         producer.poll(2 * INTERVAL_MS / 1000)
         print(statistics.table("producer"))
@@ -92,9 +91,9 @@ def _run(given: Given) -> int:
 
 
 def _transaction_seconds(given: Given, properties: dict[str, str]) -> float | None:
-    """How long a transaction is to be; None for records without. The properties get its id."""
-    asked = given.has("transactional-id") or given.has("transaction-duration-ms")
-    if not asked and "transactional.id" not in properties:
+    """The duration of a transaction. None without transactions. Sets `transactional.id`."""
+    requested = given.has("transactional-id") or given.has("transaction-duration-ms")
+    if not requested and "transactional.id" not in properties:
         return None
     fallback = properties.get("transactional.id", f"performance-producer-{uuid.uuid4()}")
     properties["transactional.id"] = given.transactional_id or fallback
@@ -103,7 +102,7 @@ def _transaction_seconds(given: Given, properties: dict[str, str]) -> float | No
 
 
 def _check(given: Given) -> None:
-    """In the order and the words of Kafka's tool."""
+    """The checks of Kafka's tool, in its order and with its text."""
     for name in ("topic", "num-records", "throughput"):
         if not given.has(name):
             raise UsageError(f"argument --{name} is required")

@@ -32,9 +32,11 @@ def reassign_options() -> Options:
         "kafka-reassign-partitions", "Move partitions between brokers and between their log directories."
     )
     options.flag("generate", "Propose a new assignment of topics to brokers; nothing is moved.")
-    options.flag("execute", "Begin the moves of --reassignment-json-file.")
-    options.flag("verify", "Tell how far these moves are; when all are done, throttles are removed.")
-    options.flag("cancel", "Give up these moves.")
+    options.flag("execute", "Start the reassignments of --reassignment-json-file.")
+    options.flag(
+        "verify", "Print the progress of these reassignments; when all are complete, remove the throttles."
+    )
+    options.flag("cancel", "Cancel these reassignments.")
     options.flag("list", "List all partitions that are being moved.")
     _add_inputs(options)
     _add_limits(options)
@@ -42,10 +44,10 @@ def reassign_options() -> Options:
 
 
 def _add_inputs(options: Options) -> None:
-    options.option("bootstrap-server", "Brokers to ask first, several with commas.", value="host:port")
+    options.option("bootstrap-server", "Bootstrap brokers, separated by commas.", value="host:port")
     options.option("bootstrap-controller", "Not supported: brokers take these requests.", value="host:port")
     options.option(
-        "zookeeper", "The address that Kafka 2.x asked for, if a ZooKeeper is there.", value="host:port"
+        "zookeeper", "The ZooKeeper address of Kafka 2.x tools, if a ZooKeeper runs there.", value="host:port"
     )
     options.option("command-config", "File with properties of the client.", value="file")
     options.option(
@@ -85,13 +87,13 @@ def _add_limits(options: Options) -> None:
         kind=int,
         default=10000,
     )
-    options.flag("additional", "Also if other moves go on; changes the throttle of these moves too.")
+    options.flag("additional", "Start even if other reassignments are active; also changes their throttle.")
     options.flag("preserve-throttles", "Leave throttles as they are.")
     options.flag("disallow-replication-factor-change", "Refuse moves that change the number of replicas.")
 
 
 def action_of(options: Options, given: Given) -> str:
-    """Raises UsageError where the flags do not go together."""
+    """Raises UsageError if the flags cannot be combined."""
     chosen = [action for action in ACTIONS if given.has(action)]
     if len(chosen) != 1:
         listed = ", ".join(f"--{action}" for action in ACTIONS)

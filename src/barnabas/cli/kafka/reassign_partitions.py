@@ -1,21 +1,22 @@
 """`kafka-reassign-partitions`: move replicas between brokers and between their log directories.
 
-All is printed on stdout, errors too: those that Kafka calls terse as they are, others behind `Error: `.
+All output goes to stdout, errors included. Kafka's "terse" errors are printed as they are, others after
+`Error: `.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.java_order import in_java_order
 from barnabas.cli.kafka.options import Given
 from barnabas.cli.kafka.reassign_options import action_of, reassign_options
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
-    from barnabas.cli.reassignment_plan import Plan
     from barnabas.client.admin.leaders import TopicPartition
+    from barnabas.client.admin.reassignment_plan import Plan
     from barnabas.client.admin.reassignments import Reassignment, ReassignmentState
     from barnabas.client.admin.replica_log_dirs import MoveState, Replica
     from barnabas.client.cluster import Cluster
@@ -28,7 +29,7 @@ _RUN_VERIFY = (
 
 
 class _Terse(Exception):
-    """Printed as it is."""
+    """An error that is printed without a prefix."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(action: str, given: Given) -> int:
-    from barnabas.cli.exception_names import exception_text
-    from barnabas.cli.reassignment import AlreadyGoing
+    from barnabas.cli.tool_errors import exception_text
+    from barnabas.client.admin.reassignment_steps import ReassignmentInProgress
     from barnabas.client.admin.replica_log_dirs import MoveTimeout
     from barnabas.client.errors import BrokerError
 
@@ -60,7 +61,7 @@ def _run(action: str, given: Given) -> int:
     try:
         with open_cluster(bootstrap, given.command_config) as cluster:
             _ACTIONS[action](cluster, given)
-    except (_Terse, AlreadyGoing, MoveTimeout) as error:
+    except (_Terse, ReassignmentInProgress, MoveTimeout) as error:
         print(error)
         return 1
     except BrokerError as error:
@@ -72,8 +73,7 @@ def _run(action: str, given: Given) -> int:
 
 
 def _generate(cluster: "Cluster", given: Given) -> None:
-    from barnabas.cli.reassignment import assignment_json
-    from barnabas.cli.reassignment_plan import (
+    from barnabas.client.admin.reassignment_plan import (
         BadPlan,
         duplicates,
         format_plan,
@@ -82,6 +82,7 @@ def _generate(cluster: "Cluster", given: Given) -> None:
         read_topics,
         usable_brokers,
     )
+    from barnabas.client.admin.reassignment_steps import assignment_json
     from barnabas.client.admin.reassignments import replicas_of
 
     brokers = parse_brokers(given.broker_list)
@@ -98,8 +99,8 @@ def _generate(cluster: "Cluster", given: Given) -> None:
 
 
 def _execute(cluster: "Cluster", given: Given) -> None:
-    from barnabas.cli.reassignment import assignment_json, prepare, throttle
-    from barnabas.cli.reassignment_plan import read_plan
+    from barnabas.client.admin.reassignment_plan import read_plan
+    from barnabas.client.admin.reassignment_steps import assignment_json, prepare, throttle
     from barnabas.client.admin.reassignments import alter_reassignments
     from barnabas.client.admin.throttles import throttle_log_dirs
 
@@ -130,7 +131,7 @@ def _execute(cluster: "Cluster", given: Given) -> None:
 
 
 def _verify(cluster: "Cluster", given: Given) -> None:
-    from barnabas.cli.reassignment_plan import read_plan
+    from barnabas.client.admin.reassignment_plan import read_plan
     from barnabas.client.admin.reassignments import reassignment_states
     from barnabas.client.admin.replica_log_dirs import move_states
 
@@ -145,8 +146,8 @@ def _verify(cluster: "Cluster", given: Given) -> None:
 
 
 def _cancel(cluster: "Cluster", given: Given) -> None:
-    from barnabas.cli.reassignment import active_partitions, cancel, moves_back
-    from barnabas.cli.reassignment_plan import read_plan
+    from barnabas.client.admin.reassignment_plan import read_plan
+    from barnabas.client.admin.reassignment_steps import active_partitions, cancel, moves_back
 
     plan = read_plan(given.reassignment_json_file)
     active = active_partitions(cluster, plan.replicas)
@@ -174,7 +175,9 @@ def _list(cluster: "Cluster", given: Given) -> None:
         print("No partition reassignments found.")
         return
     print("Current partition reassignments:")
-    print("\n".join(ongoing_line(place, found[place]) for place in sorted(found)))
+    print(
+        "\n".join(ongoing_line(topic_partition, found[topic_partition]) for topic_partition in sorted(found))
+    )
 
 
 _ACTIONS: dict[str, Callable[["Cluster", Given], None]] = {
@@ -197,7 +200,7 @@ def _start_moves(cluster: "Cluster", moves: "Mapping[Replica, str]", timeout_ms:
 
 
 def _clear_throttles(cluster: "Cluster", plan: "Plan") -> None:
-    from barnabas.cli.reassignment import throttled_brokers
+    from barnabas.client.admin.reassignment_steps import throttled_brokers
     from barnabas.client.admin.throttles import clear_broker_throttles, clear_topic_throttles
 
     brokers = throttled_brokers(cluster, plan)
@@ -213,8 +216,8 @@ def _clear_throttles(cluster: "Cluster", plan: "Plan") -> None:
 
 def state_lines(states: "Mapping[TopicPartition, ReassignmentState]") -> list[str]:
     lines = ["Status of partition reassignment:"]
-    for place in sorted(states):
-        state, name = states[place], f"{place[0]}-{place[1]}"
+    for topic_partition in sorted(states):
+        state, name = states[topic_partition], f"{topic_partition[0]}-{topic_partition[1]}"
         if not state.is_done:
             lines.append(f"Reassignment of partition {name} is still in progress.")
         elif state.is_reached:
@@ -257,8 +260,8 @@ def _move_line(replica: "Replica", state: "MoveState") -> str:
     )
 
 
-def ongoing_line(place: "TopicPartition", each: "Reassignment") -> str:
-    line = f"{place[0]}-{place[1]}: replicas: {','.join(map(str, each.replicas))}."
+def ongoing_line(topic_partition: "TopicPartition", each: "Reassignment") -> str:
+    line = f"{topic_partition[0]}-{topic_partition[1]}: replicas: {','.join(map(str, each.replicas))}."
     if each.adding:
         line += f" adding: {','.join(map(str, each.adding))}."
     if each.removing:
@@ -270,8 +273,8 @@ def _error_lines(errors: "Mapping[TopicPartition, BrokerError]") -> str:
     return "\n".join(f"{topic}-{index}: {errors[topic, index]}" for topic, index in sorted(errors))
 
 
-def _names(places: "Iterable[TopicPartition]") -> str:
-    return ",".join(f"{topic}-{index}" for topic, index in sorted(places))
+def _names(topic_partitions: "Iterable[TopicPartition]") -> str:
+    return ",".join(f"{topic}-{index}" for topic, index in sorted(topic_partitions))
 
 
 def _s(things: Sequence[object] | Mapping["TopicPartition", object]) -> str:

@@ -1,7 +1,7 @@
-"""`kafka-run-class CLASS ...`: Kafka's tools by the names of their Java classes, as old notes call them.
+"""`kafka-run-class CLASS ...`: runs Kafka's tools by the names of their Java classes.
 
-A tool is known by the last word of its class, whatever the package: they moved from `kafka.admin` and
-`kafka.tools` to `org.apache.kafka.tools` over the years.
+Only the last part of the class name counts: the classes moved from `kafka.admin` and `kafka.tools` to
+`org.apache.kafka.tools` over the years.
 """
 
 import re
@@ -41,7 +41,7 @@ _GLUED = re.compile(r"^--zookeeper(?==|[^=].*:\d)=?")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
-    while words and words[0] in ("-daemon", "-loggc", "-name"):  # for a JVM, which there is not
+    while words and words[0] in ("-daemon", "-loggc", "-name"):  # options of the JVM
         del words[: 2 if words[0] == "-name" else 1]
     if not words:
         print("USAGE: kafka-run-class CLASS [arguments]", file=sys.stderr)
@@ -49,11 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     found = _TOOLS.get(words[0].rpartition(".")[2])
     if found is None:
-        print(f"{words[0]} is no tool that is known here (known: {', '.join(_TOOLS)})", file=sys.stderr)
+        print(f"{words[0]} is not a known tool (known: {', '.join(_TOOLS)})", file=sys.stderr)
         return 1
     (module, _, function), implied = found[0].partition(":"), found[1]
     tool: Callable[[Sequence[str]], int] = getattr(
         import_module(f"barnabas.cli.kafka.{module}"), function or "main"
     )
-    # A note that went round for years writes --zookeeper127.0.0.1:2181, without the blank.
+    # An often copied example has --zookeeper127.0.0.1:2181, without the blank.
     return tool([*implied, *(_GLUED.sub("--zookeeper=", word) for word in words[1:])])

@@ -1,8 +1,8 @@
 """`kafka-server-start [-daemon] server.properties [--override property=value]*`.
 
-Accepts what Kafka's script accepts, also its `-name NAME` and `-loggc`, which mean something to a JVM only.
-In the background the output goes to `$LOG_DIR/kafkaServer.out` (default `logs/`), as with Kafka; unlike
-Kafka's script, this one returns when the broker is ready, and with status 1 if it does not get that far.
+Accepts the options of Kafka's script, also `-name NAME` and `-loggc`, which are for a JVM and ignored.
+In the background the output goes to `$LOG_DIR/kafkaServer.out` (default `logs/`), as with Kafka. Unlike
+Kafka's script, this one returns when the broker is ready, and with status 1 if the start fails.
 """
 
 import os
@@ -70,7 +70,7 @@ def _start_daemon(properties: Path, overrides: list[str]) -> int:
     command = [sys.executable, "-m", "barnabas", "serve", str(properties)]
     for override in overrides:
         command += ["--override", override]
-    ready, told = os.pipe()
+    reader, writer = os.pipe()
     try:
         with output.open("wb") as stream:
             process = subprocess.Popen(
@@ -79,15 +79,15 @@ def _start_daemon(properties: Path, overrides: list[str]) -> int:
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                pass_fds=[told],
-                env={**os.environ, READY_VARIABLE: str(told)},
+                pass_fds=[writer],
+                env={**os.environ, READY_VARIABLE: str(writer)},
             )
     finally:
-        os.close(told)
-    with open(ready, "rb") as pipe:
+        os.close(writer)
+    with open(reader, "rb") as pipe:
         if pipe.readline():
             print(f"Started in the background (pid {process.pid}); its log is {output}.")
-            process.returncode = 0  # it outlives this command: nothing to warn about
+            process.returncode = 0  # the child outlives this command on purpose: no ResourceWarning
             return 0
     process.wait()
     sys.stderr.write(output.read_text(errors="replace"))

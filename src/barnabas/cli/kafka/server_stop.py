@@ -1,8 +1,8 @@
-"""`kafka-server-stop [--process-role=ROLE] [--node-id=ID]`: asks this user's brokers to stop (SIGTERM).
+"""`kafka-server-stop [--process-role=ROLE] [--node-id=ID]`: sends SIGTERM to brokers of this user.
 
-Like Kafka's script it does not wait, and says `No kafka server to stop` with status 1 when there is none.
-Every process here has both of Kafka's roles, so `--process-role` selects all of them. A configuration file,
-which notes of the early years name here, selects nothing, as with Kafka's script.
+Like Kafka's script it does not wait, and prints `No kafka server to stop` with status 1 if no broker runs.
+Every process here has both of Kafka's roles, so `--process-role` selects all of them. A configuration file as
+argument is ignored, as by Kafka's script.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from barnabas.cli.running import running_brokers
+from barnabas.cli.running_brokers import running_brokers
 
 USAGE = "USAGE: kafka-server-stop [--process-role=broker|controller] [--node-id=ID]"
 
@@ -31,6 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"No kafka server to stop{suffix}")
         return 1
     for broker in chosen:
-        with suppress(ProcessLookupError):  # it stopped by itself in this moment
+        with suppress(ProcessLookupError):  # the broker stopped meanwhile
             os.kill(broker.pid, signal.SIGTERM)
     return 0

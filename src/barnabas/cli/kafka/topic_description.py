@@ -17,7 +17,7 @@ REPORTS: "dict[str, Chosen]" = {
     "under-min-isr-partitions": lambda topic, partition: partition.is_under_min_isr(topic.min_isr),
     "at-min-isr-partitions": lambda topic, partition: len(partition.isr) == topic.min_isr,
 }
-"""Flags that choose partitions. With any of them topics have no line of their own."""
+"""Flags that select partitions. With any of them the line of the topic is not printed."""
 
 
 def topic_lines(
@@ -66,5 +66,5 @@ def _listed(brokers: tuple[int, ...] | None) -> str:
 
 
 def _value(value: str | None) -> str:
-    """A value that the broker keeps to itself is what Java prints for nothing."""
+    """A sensitive value is printed as Java prints null."""
     return "null" if value is None else value

@@ -17,11 +17,9 @@ _SEE_CONFIGS = " (To alter topic configurations, the kafka-configs tool can be u
 
 def topic_options() -> Options:
     options = Options("kafka-topics", "Create, delete, describe, or change a topic.")
+    options.option("bootstrap-server", "Required. Bootstrap brokers, separated by commas.", value="host:port")
     options.option(
-        "bootstrap-server", "Required. Brokers to ask first, several with commas.", value="host:port"
-    )
-    options.option(
-        "zookeeper", "The address that Kafka 2.x asked for, if a ZooKeeper is there.", value="host:port"
+        "zookeeper", "The ZooKeeper address of Kafka 2.x tools, if a ZooKeeper runs there.", value="host:port"
     )
     options.option("command-config", "A file with properties of the client.", value="file")
     options.flag("list", "List the names of topics.")
@@ -66,16 +64,16 @@ def _add_subject(options: Options) -> None:
 
 def _add_filters(options: Options) -> None:
     options.flag("under-replicated-partitions", "Describe only partitions that miss replicas.")
-    options.flag("unavailable-partitions", "Describe only partitions whose leader is away.")
+    options.flag("unavailable-partitions", "Describe only partitions without a live leader.")
     options.flag(
         "under-min-isr-partitions", "Describe only partitions with fewer replicas in sync than the minimum."
     )
     options.flag(
         "at-min-isr-partitions", "Describe only partitions with just as many replicas in sync as the minimum."
     )
-    options.flag("topics-with-overrides", "Describe only topics with settings of their own.")
-    options.flag("if-exists", "A topic that is missing is no error (alter, delete, describe).")
-    options.flag("if-not-exists", "A topic that exists already is no error (create).")
+    options.flag("topics-with-overrides", "Describe only topics with their own settings.")
+    options.flag("if-exists", "A missing topic is not an error (alter, delete, describe).")
+    options.flag("if-not-exists", "An existing topic is not an error (create).")
     options.flag("exclude-internal", "Leave out internal topics (list, describe).")
     options.option(
         "partition-size-limit-per-response",

@@ -1,6 +1,6 @@
-"""`kafka-topics`: list, create, describe, grow and delete topics.
+"""`kafka-topics`: list, create, describe, alter and delete topics.
 
-Flags of Kafka 4.3, and of 2.x `--zookeeper`. Errors of the work go to stdout behind Kafka's own words.
+Flags of Kafka 4.3, and `--zookeeper` of 2.x. Errors are printed on stdout after Kafka's own text.
 """
 
 import re
@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.options import Given
-from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.kafka.tool_runner import run_tool
 from barnabas.cli.kafka.topic_options import ACTIONS, REPORTS, check, topic_options
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -141,7 +141,7 @@ _WORK = {"create": _create, "list": _list, "alter": _alter, "describe": _describ
 
 
 def _chosen(cluster: "Cluster", given: Given) -> list[str]:
-    """The names that --topic and --exclude-internal leave, in order."""
+    """The topic names that --topic and --exclude-internal select, sorted."""
     from barnabas.cli.kafka.include_list import IncludeList
     from barnabas.client.admin.topics import list_topics
 

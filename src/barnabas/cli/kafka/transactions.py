@@ -1,7 +1,7 @@
-"""`kafka-transactions`: transactions and producers of a cluster, and an end for those that hang.
+"""`kafka-transactions`: lists and describes transactions and producers, aborts hanging transactions.
 
-One word says what to do (`list`, `describe` ...); each word has flags of its own. Tables are those of Kafka:
-columns as wide as their widest cell, a tab behind each. Errors are one line on stderr.
+Each action (`list`, `describe` ...) has its own flags. Tables have the format of Kafka: columns as wide as
+their widest cell, each followed by a tab. Errors are one line on stderr.
 """
 
 import time
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.cli.bootstrap import open_cluster
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer
-from barnabas.cli.kafka.running import run_tool
-from barnabas.cli.opening import open_cluster
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.kafka.tool_runner import run_tool
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.transactions import OpenTransaction
@@ -34,12 +34,12 @@ def _options() -> Options:
     )
     options.flag("help", "Print usage information.", aliases=("h",))
     options.flag("version", "Display the version.", aliases=("v",))
-    options.option("bootstrap-server", "Brokers to ask first, several with commas.", value="host:port")
+    options.option("bootstrap-server", "Bootstrap brokers, separated by commas.", value="host:port")
     options.option("command-config", "File with properties of the client.", value="file")
     options.option("topic", "The topic.", value="name")
     options.option("partition", "The partition of the topic.", value="number", kind=integer)
     options.option(
-        "broker-id", "Ask this broker, not the leaders of the partitions.", value="id", kind=integer
+        "broker-id", "Send the request to this broker, not to the leaders.", value="id", kind=integer
     )
     options.option("transactional-id", "The id to describe.", value="id")
     options.option("transactionalId", "The id whose transaction is ended.", value="id")
@@ -86,7 +86,7 @@ def _work(given: Given) -> int:
 
 @contextmanager
 def _failing(what: str) -> Iterator[None]:
-    """Errors of the block begin with what was tried."""
+    """Adds the attempted action to errors of the block."""
     from barnabas.client.errors import ClientError
 
     try:
@@ -143,10 +143,10 @@ def _describe(cluster: "Cluster", given: Given) -> None:
 def _describe_producers(cluster: "Cluster", given: Given) -> None:
     from barnabas.client.admin.producers import describe_producers
 
-    place = given.topic, given.partition
+    topic_partition = given.topic, given.partition
     where = f"broker {given.broker_id}" if given.has("broker-id") else "leader"
     with _failing(f"describe producers for partition {given.topic}-{given.partition} on {where}"):
-        producers = describe_producers(cluster, [place], broker=given.broker_id)[place]
+        producers = describe_producers(cluster, [topic_partition], broker=given.broker_id)[topic_partition]
     rows = [
         (
             each.id,
@@ -172,7 +172,7 @@ def _describe_producers(cluster: "Cluster", given: Given) -> None:
 def _abort(cluster: "Cluster", given: Given) -> None:
     from barnabas.client.admin.transactions import AbortSpec, abort_transaction, find_abort_spec
 
-    place = given.topic, given.partition
+    topic_partition = given.topic, given.partition
     if not given.has("start-offset") and not given.has("producer-id"):
         raise ToolError(
             "The transaction to abort must be identified either with --start-offset (for brokers on 3.0 or "
@@ -180,7 +180,7 @@ def _abort(cluster: "Cluster", given: Given) -> None:
         )
     if given.has("start-offset"):
         with _failing(f"validate producer state for partition {given.topic}-{given.partition}"):
-            found = find_abort_spec(cluster, place, given.start_offset)
+            found = find_abort_spec(cluster, topic_partition, given.start_offset)
         if found is None:
             raise ToolError(
                 f"Could not find any open transactions starting at offset {given.start_offset} on partition "
@@ -191,8 +191,10 @@ def _abort(cluster: "Cluster", given: Given) -> None:
         for name in ("producer-epoch", "coordinator-epoch"):
             if not given.has(name):
                 raise ToolError(f"Missing required argument --{name}")
-        # A producer whose first transaction hangs has no coordinator epoch yet: 0 is not above any.
-        spec = AbortSpec(place, given.producer_id, given.producer_epoch, max(given.coordinator_epoch, 0))
+        # A producer whose first transaction hangs has no coordinator epoch yet: use 0.
+        spec = AbortSpec(
+            topic_partition, given.producer_id, given.producer_epoch, max(given.coordinator_epoch, 0)
+        )
     with _failing(f"abort transaction {spec}"):
         abort_transaction(cluster, spec)
 
@@ -208,14 +210,14 @@ def _find_hanging(cluster: "Cluster", given: Given) -> None:
     if given.has("partition") and not given.has("topic"):
         raise ToolError("The --partition argument requires --topic to be provided")
     if given.has("partition"):
-        places = [(given.topic, given.partition)]
+        topic_partitions = [(given.topic, given.partition)]
     else:
         with _failing("describe topics"):
-            places = partitions_to_search(cluster, given.topic, broker=given.broker_id)
+            topic_partitions = partitions_to_search(cluster, given.topic, broker=given.broker_id)
     with _failing("find hanging transactions"):
         hanging = find_hanging(
             cluster,
-            places,
+            topic_partitions,
             older_than_ms=given.max_transaction_timeout * _MINUTE_MS,
             broker=given.broker_id,
         )
@@ -269,7 +271,7 @@ _COMMANDS = {
         ("start-offset", "producer-id", "producer-epoch", "coordinator-epoch"),
     ),
     "find-hanging": _Command(
-        "find transactions that nobody will end",
+        "find hanging transactions",
         _find_hanging,
         (),
         ("broker-id", "max-transaction-timeout", "topic", "partition"),

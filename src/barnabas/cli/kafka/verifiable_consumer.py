@@ -1,10 +1,10 @@
-"""kafka-verifiable-consumer: reads a topic in a group and tells what happens in lines of JSON."""
+"""kafka-verifiable-consumer: reads a topic in a group and prints events as JSON lines."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer
-from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.kafka.tool_runner import run_tool
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
@@ -17,19 +17,17 @@ _RANGE = "org.apache.kafka.clients.consumer.RangeAssignor"
 
 
 def _options() -> Options:
-    options = Options("kafka-verifiable-consumer", "Reads a topic in a group; what happens is told in JSON.")
+    options = Options("kafka-verifiable-consumer", "Reads a topic in a group and prints events as JSON.")
     option = options.option
     option("topic", "REQUIRED: what to read.", value="TOPIC")
-    option(
-        "bootstrap-server", "REQUIRED: brokers to ask first.", value="HOST1:PORT1", aliases=["broker-list"]
-    )
+    option("bootstrap-server", "REQUIRED: bootstrap brokers.", value="HOST1:PORT1", aliases=["broker-list"])
     option("group-id", "REQUIRED: the consumer group.", value="GROUP-ID")
     option("group-protocol", "classic or consumer.", value="GROUP-PROTOCOL", default="classic")
     option("group-remote-assignor", "The broker's assignor (protocol consumer).", value="ASSIGNOR")
     option("group-instance-id", "The name of a static member.", value="GROUP-INSTANCE-ID")
     option("max-messages", "How many to read; -1 for no end.", value="MAX-MESSAGES", kind=integer, default=-1)
     option("session-timeout", "The session timeout (protocol classic).", value="TIMEOUT-MS", kind=integer)
-    options.flag("verbose", "Also tell of each record.")
+    options.flag("verbose", "Also print each record.")
     options.flag("enable-autocommit", "Offsets are committed by themselves.")
     option("reset-policy", "earliest, latest or none.", value="RESET-POLICY", default="earliest")
     option("assignment-strategy", "The assignor (protocol classic).", value="STRATEGY", default=_RANGE)
@@ -46,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: Options, given: Given) -> int:
     options.require(given, "topic", "bootstrap-server", "group-id")
     from barnabas.cli.messages.interruption import noticed
-    from barnabas.cli.messages.opening import check_reachable, open_consumer
+    from barnabas.cli.messages.librdkafka_clients import check_reachable, open_consumer
     from barnabas.cli.messages.topic_wait import MissingTopic, wait_for_topic
 
     properties = _properties(given)
@@ -90,7 +88,7 @@ def _properties(given: Given) -> dict[str, str]:
 
 
 class _Reading:
-    """One run: subscribes, reads, commits after each batch, tells of all of it."""
+    """One run: subscribes, reads, commits after each batch, and prints an event for each step."""
 
     def __init__(self, given: Given, consumer: "Consumer") -> None:
         self._given: Given = given
@@ -99,7 +97,7 @@ class _Reading:
     def run(self, stop: "Stop") -> int:
         from barnabas.cli.messages.consuming import ConsumingFailed, Intake
         from barnabas.cli.messages.events import print_event
-        from barnabas.cli.messages.opening import log_line
+        from barnabas.cli.messages.librdkafka_clients import log_line
 
         given = self._given
         limit = None if given.max_messages < 0 else given.max_messages
@@ -108,7 +106,7 @@ class _Reading:
         self._consumer.subscribe([given.topic], on_assign=_assigned, on_revoke=_revoked)
         try:
             for batch in intake.batches():
-                self._tell(batch)
+                self._report(batch)
         except ConsumingFailed as error:
             log_line("ERROR", f"Error during processing, terminating consumer process: {error}")
         finally:
@@ -121,14 +119,14 @@ class _Reading:
                 print_event("shutdown_requested")
         return stop.code
 
-    def _tell(self, batch: "list[Message]") -> None:
+    def _report(self, batch: "list[Message]") -> None:
         from barnabas.cli.messages.events import print_event
 
-        places: dict[tuple[str, int], list[Message]] = {}
+        by_partition: dict[tuple[str, int], list[Message]] = {}
         for record in batch:
-            places.setdefault((record.topic() or "", record.partition() or 0), []).append(record)
+            by_partition.setdefault((record.topic() or "", record.partition() or 0), []).append(record)
         summaries = []
-        for (topic, partition), records in places.items():
+        for (topic, partition), records in by_partition.items():
             summaries.append(
                 {
                     "topic": topic,
@@ -140,10 +138,15 @@ class _Reading:
             )
             if self._given.verbose:
                 for record in records:
-                    _tell_record(record)
+                    _report_record(record)
         print_event("records_consumed", count=len(batch), partitions=summaries)
         if not self._given.enable_autocommit:
-            self._commit({place: (records[-1].offset() or 0) + 1 for place, records in places.items()})
+            self._commit(
+                {
+                    topic_partition: (records[-1].offset() or 0) + 1
+                    for topic_partition, records in by_partition.items()
+                }
+            )
 
     def _commit(self, offsets: dict[tuple[str, int], int]) -> None:
         from confluent_kafka import KafkaException, TopicPartition
@@ -164,7 +167,7 @@ class _Reading:
         print_event("offsets_committed", offsets=shown, **failure, success=not failure)
 
 
-def _tell_record(record: "Message") -> None:
+def _report_record(record: "Message") -> None:
     from barnabas.cli.messages.events import print_event
 
     key, value = record.key(), record.value()
@@ -179,14 +182,14 @@ def _tell_record(record: "Message") -> None:
 
 
 def _assigned(consumer: "Consumer", partitions: "list[TopicPartition]") -> None:
-    _tell_partitions("partitions_assigned", partitions)
+    _report_partitions("partitions_assigned", partitions)
 
 
 def _revoked(consumer: "Consumer", partitions: "list[TopicPartition]") -> None:
-    _tell_partitions("partitions_revoked", partitions)
+    _report_partitions("partitions_revoked", partitions)
 
 
-def _tell_partitions(event: str, partitions: "list[TopicPartition]") -> None:
+def _report_partitions(event: str, partitions: "list[TopicPartition]") -> None:
     from barnabas.cli.messages.events import print_event
 
     print_event(event, partitions=[{"topic": each.topic, "partition": each.partition} for each in partitions])

@@ -1,4 +1,4 @@
-"""kafka-verifiable-producer: sends increasing numbers and tells of each acknowledgement in a line of JSON."""
+"""kafka-verifiable-producer: sends increasing numbers and prints each acknowledgement as a JSON line."""
 
 import itertools
 import time
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.options import Given, Options, UsageError, integer
-from barnabas.cli.kafka.running import run_tool
+from barnabas.cli.kafka.tool_runner import run_tool
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -16,13 +16,11 @@ _ACKS = ("0", "1", "-1")
 
 def _options() -> Options:
     options = Options(
-        "kafka-verifiable-producer", "Sends increasing numbers; what was acknowledged is told in JSON."
+        "kafka-verifiable-producer", "Sends increasing numbers and prints acknowledgements as JSON."
     )
     option = options.option
     option("topic", "REQUIRED: where to send to.", value="TOPIC")
-    option(
-        "bootstrap-server", "REQUIRED: brokers to ask first.", value="HOST1:PORT1", aliases=["broker-list"]
-    )
+    option("bootstrap-server", "REQUIRED: bootstrap brokers.", value="HOST1:PORT1", aliases=["broker-list"])
     option("max-messages", "How many to send; -1 for no end.", value="MAX-MESSAGES", kind=integer, default=-1)
     option("throughput", "The most records a second; -1 for all it can.", value="N", kind=integer, default=-1)
     option("acks", "0, 1 or -1.", value="ACKS", default="-1")
@@ -42,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: Options, given: Given) -> int:
     options.require(given, "topic", "bootstrap-server")
     from barnabas.cli.messages.interruption import noticed
-    from barnabas.cli.messages.opening import check_reachable, open_producer
+    from barnabas.cli.messages.librdkafka_clients import check_reachable, open_producer
 
     properties = _properties(given)
     check_reachable(properties)
@@ -76,7 +74,7 @@ def _properties(given: Given) -> dict[str, str]:
 
 
 class _Numbers:
-    """The records of one run, and what became of them."""
+    """The records of one run and their results."""
 
     def __init__(self, given: Given, producer: "Producer") -> None:
         self._given: Given = given

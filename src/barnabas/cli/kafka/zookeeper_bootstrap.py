@@ -1,7 +1,7 @@
 """`--zookeeper host:port/chroot` of Kafka 2.x: the brokers registered there are the bootstrap servers.
 
-A ZooKeeper is asked only when one answers at that address, so that the usual case (nothing listens there,
-because Barnabas keeps its metadata in a store of its own) is told at once. kazoo is optional.
+The tool first checks that a ZooKeeper answers at the address. So the usual case fails at once: nothing
+listens there, because Barnabas has its own metadata store. kazoo is optional.
 """
 
 import json
@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,11 +19,11 @@ _PATIENCE = 2.0
 _PORT = 2181
 _FULL_WIDTH_COLON = "\uff1a"
 _WORDS = (b"Zookeeper version", b"is not executed because")
-"""What a ZooKeeper says to `srvr`: its version, or that its list of allowed commands lacks it."""
+"""The start of a ZooKeeper's answer to `srvr`: its version, or that the command is not allowed."""
 
 
 def bootstrap_of(zookeeper: str) -> str:
-    """The brokers' addresses, with commas. Raises ToolError, with what to do instead."""
+    """The addresses of the brokers, separated by commas. Raises ToolError with a hint."""
     hosts, chroot = _parts(zookeeper)
     if not any(_answers(host) for host in hosts):
         raise ToolError(
@@ -32,12 +32,12 @@ def bootstrap_of(zookeeper: str) -> str:
         )
     addresses = list(_registered(",".join(hosts), chroot))
     if not addresses:
-        raise ToolError(f"ZooKeeper at {zookeeper} knows no broker with a plaintext listener")
+        raise ToolError(f"No broker with a plaintext listener is registered in ZooKeeper at {zookeeper}")
     return ",".join(addresses)
 
 
 def address_of(registration: bytes) -> str | None:
-    """The plaintext address in a broker's registration (`/brokers/ids/N`); None if it has none."""
+    """The plaintext address in a broker's registration (`/brokers/ids/N`). Returns None if it has none."""
     try:
         broker = json.loads(registration)
         protocols = broker.get("listener_security_protocol_map", {})
@@ -52,7 +52,7 @@ def address_of(registration: bytes) -> str | None:
 
 
 def _parts(zookeeper: str) -> tuple[list[str], str]:
-    """`a:1,b:2/kafka` -> [a:1, b:2], /kafka. The colon of Chinese keyboards is understood too."""
+    """`a:1,b:2/kafka` -> [a:1, b:2], /kafka. Also accepts the full-width colon."""
     text, slash, chroot = zookeeper.replace(_FULL_WIDTH_COLON, ":").strip().partition("/")
     hosts = [host.strip() for host in text.split(",") if host.strip()]
     if not hosts:
@@ -95,7 +95,7 @@ def _registered(hosts: str, chroot: str) -> "Iterator[str]":
         return
     except (exceptions.KazooException, threads.KazooTimeoutError, ValueError) as error:
         reason = str(error) or type(error).__name__
-        raise ToolError(f"ZooKeeper at {hosts} did not tell its brokers: {reason}") from error
+        raise ToolError(f"Cannot read the brokers from ZooKeeper at {hosts}: {reason}") from error
     finally:
         client.stop()
         client.close()

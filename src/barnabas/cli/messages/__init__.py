@@ -1,5 +1,5 @@
-"""Records through the command line: read from lines, sent, received, and shown.
+"""Records on the command line: parsed from lines, sent, received, and printed.
 
-Shared by the kafka-* tools that produce or consume and by `barnabas produce` and `barnabas consume`. The one
-place of the command line that speaks through confluent-kafka.
+Shared by the kafka-* tools that produce or consume and by `barnabas produce` and `barnabas consume`. Only
+this package and `cli.perf` use confluent-kafka.
 """

@@ -1,9 +1,9 @@
-"""Properties of Kafka's Java clients in the words of librdkafka, with the defaults of the Java clients.
+"""Translates properties of Kafka's Java clients for librdkafka, with the defaults of the Java clients.
 
-A property has one of four fates: it means the same in both (it passes), it has another name or form (it is
-translated), it means nothing to librdkafka (it is dropped, as nobody can see the difference), or it is
-unknown (it passes, and `opening` warns if librdkafka does not know it either, as Java's log does).
-Bad values raise BadSettings, in the words of the Java client where it has some.
+A property that means the same in both is passed on. One with another name or format is translated. One that
+has no effect in librdkafka is dropped. An unknown one is passed on, and `librdkafka_clients` logs a warning
+if librdkafka does not know it, as Java's log does. Invalid values raise BadSettings, with the text of the
+Java client where it has one.
 
 Keys must go to the partitions that the Java client would choose: the partitioner is always murmur2.
 """
@@ -72,7 +72,7 @@ _CONSUMER_DEFAULTS = {
     "check.crcs": "true",
     "isolation.level": "read_uncommitted",
     "request.timeout.ms": "30000",
-    # librdkafka's own: it stops fetching at 100 000 records and looks again after a second.
+    # librdkafka stops fetching at 100 000 queued records and checks again after a second.
     "queued.min.messages": "500000",
     "fetch.queue.backoff.ms": "20",
 }
@@ -88,7 +88,7 @@ def producer_configuration(properties: Mapping[str, str]) -> Configuration:
     given = {key: value.strip() for key, value in properties.items() if key not in _CONSUMER_ONLY}
     full = {**_PRODUCER_DEFAULTS, **given}
     found = _translated(full)
-    # Kafka's default partitioner: the same partition for a key, whoever asks; any for no key.
+    # Kafka's default partitioner: a key always goes to the same partition; records without a key to any.
     found["partitioner"] = "random" if _ignores_keys(full) else "murmur2_random"
     found["enable.idempotence"] = _idempotence(given)
     codec = full.get("compression.type", "none").lower()
@@ -97,7 +97,7 @@ def producer_configuration(properties: Mapping[str, str]) -> Configuration:
         found["compression.level"] = str(_number("compression.level", level))
     _check_delivery(full)
     if "transactional.id" in found:
-        # librdkafka wants a record to be given up before its transaction is.
+        # librdkafka requires the delivery timeout to be below the transaction timeout.
         longest = int(found.get("transaction.timeout.ms", _TRANSACTION_TIMEOUT))
         found["message.timeout.ms"] = str(min(int(found["message.timeout.ms"]), longest))
     return found
@@ -108,7 +108,7 @@ def consumer_configuration(properties: Mapping[str, str]) -> Configuration:
     found = _translated({**_CONSUMER_DEFAULTS, **given})
     if found.get("group.protocol", "classic") == "classic":
         found.setdefault("partition.assignment.strategy", "range")
-    # A fetch may wait; librdkafka wants its answer to come a second before the request is given up.
+    # A fetch may wait. librdkafka requires the request timeout to be a second longer.
     wait, patience = int(found.get("fetch.wait.max.ms", "500")), int(found["socket.timeout.ms"])
     found["socket.timeout.ms"] = str(min(max(patience, wait + 1000), _LONGEST_TIMEOUT))
     return found
@@ -161,7 +161,7 @@ def _flag(key: str, value: str) -> Configuration:
 
 
 def _renamed(*names: str, lowest: int = 0, highest: int = 2**31 - 1) -> Callable[[str, str], Configuration]:
-    """A number under other names, brought into the bounds that librdkafka knows."""
+    """A number under other names, clamped to the range of librdkafka."""
 
     def translate(key: str, value: str) -> Configuration:
         number = min(max(_number(key, value), lowest), highest)
@@ -243,7 +243,7 @@ def _ignores_keys(properties: Mapping[str, str]) -> bool:
 
 
 def _idempotence(given: Mapping[str, str]) -> str:
-    """On, as in the Java client, unless another property speaks against it and this one is not set."""
+    """On, as in the Java client, unless it is not set and another property conflicts with it."""
     if "enable.idempotence" in given:
         return _flag("enable.idempotence", given["enable.idempotence"])["enable.idempotence"]
     against = (

@@ -1,7 +1,7 @@
-"""The security properties of Kafka's Java clients in the words of librdkafka: SASL and TLS.
+"""Translates the security properties of Kafka's Java clients for librdkafka: SASL and TLS.
 
 Java keeps keys in stores of its own; librdkafka reads PEM files, and PKCS#12 for the client's own key. A JKS
-store is refused with a word on how to convert it.
+store is rejected with a hint on how to convert it.
 """
 
 import re
@@ -34,7 +34,7 @@ _MEANINGLESS = re.compile(
 
 
 def secured(properties: Mapping[str, str], into: dict[str, str]) -> dict[str, str]:
-    """Writes what librdkafka is told of security `into` a configuration; gives back all other properties."""
+    """Adds the security configuration of librdkafka to `into`. Returns all other properties."""
     rest = {}
     for key, value in properties.items():
         if not key.startswith(("ssl.", "sasl.")) and key != "security.protocol":

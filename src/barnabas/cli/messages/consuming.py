@@ -1,8 +1,8 @@
-"""Receiving records: batches as they come, within a limit of number and of silence.
+"""Receives records in batches, up to a number of records or a timeout.
 
-`records` gives lists of records until enough were seen, nothing came for too long, or the stop is set. What
-librdkafka reports in between (a missing topic, a lost broker) is a line on stderr, once for each text; what
-cannot pass ends the loop with ConsumingFailed.
+`records` yields lists of records until the limit is reached, no record arrives in time, or the stop is set.
+Errors that librdkafka reports meanwhile (a missing topic, a lost broker) are printed on stderr, each text
+once. A non-retriable error ends the loop with ConsumingFailed.
 """
 
 import time
@@ -10,27 +10,27 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.cli.messages.interruption import Stop
-from barnabas.cli.messages.opening import log_line
+from barnabas.cli.messages.librdkafka_clients import log_line
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
 
 _BATCH = 10_000
 _TURN = 0.1
-"""How long one wait is: signals are looked at in between."""
-_HOPELESS = frozenset({17, 24, 29, 30, 35})
-"""Codes that no waiting changes: invalid topic or group, not authorized, unsupported version."""
+"""The length of one wait. Signals are checked in between."""
+_NOT_RETRIABLE = frozenset({17, 24, 29, 30, 35})
+"""Non-retriable codes: invalid topic or group, not authorized, unsupported version."""
 _END_OF_PARTITION = -191
 _RESET_FAILED = -140
 """No offset to start from, and `auto.offset.reset=none`."""
 
 
 class ConsumingFailed(Exception):
-    """The broker refused for good; the message is its reason."""
+    """The broker responded with a non-retriable error. The message is its reason."""
 
 
 class Silence(Exception):
-    """Nothing came within the time that the caller gave."""
+    """No record arrived within the timeout."""
 
 
 class Intake:
@@ -49,8 +49,8 @@ class Intake:
     ) -> None:
         """At most `limit` records, `batch` at a time; `silence_ms` is how long to wait for the next one.
 
-        `on_end` hears of every partition whose end was reached, if `enable.partition.eof` is set;
-        with `gives_nothing` it also yields an empty batch when nothing came for a moment.
+        `on_end` is called for every partition whose end was reached, if `enable.partition.eof` is set.
+        With `gives_nothing` an empty batch is yielded if no record arrived for a moment.
         """
         self._consumer: Consumer = consumer
         self._stop: Stop = stop
@@ -59,7 +59,7 @@ class Intake:
         self._gives_nothing: bool = gives_nothing
         self._on_end: Callable[[str, int], None] | None = on_end
         self._silence: float | None = None if silence_ms is None else silence_ms / 1000
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.count: int = 0
 
     def batches(self) -> Iterator[list["Message"]]:
@@ -78,7 +78,7 @@ class Intake:
             turn = _TURN if self._silence is None else max(0.0, min(_TURN, self._silence - waited))
             first = self._consumer.poll(turn)
             if first is not None:
-                # Whatever else is at hand, without waiting for more.
+                # Take what else is available, without waiting.
                 rest = self._consumer.consume(size - 1, 0) if size > 1 else []
                 found = self._checked([first, *rest])
                 if found or self._gives_nothing:
@@ -103,10 +103,10 @@ class Intake:
         return good
 
     def _heard(self, error: "KafkaError") -> None:
-        if error.fatal() or error.code() in _HOPELESS or error.code() == _RESET_FAILED:
+        if error.fatal() or error.code() in _NOT_RETRIABLE or error.code() == _RESET_FAILED:
             raise ConsumingFailed(_words(error))
-        if error.str() not in self._told:
-            self._told.add(error.str())
+        if error.str() not in self._reported:
+            self._reported.add(error.str())
             log_line("WARN", error.str())
 
 

@@ -1,7 +1,6 @@
 """Records of `__consumer_offsets` and `__transaction_state` as JSON, in the form of Kafka's formatters.
 
-As in Kafka nothing follows a record, not even the end of a line, and types that a formatter is not for are
-passed over.
+As in Kafka no line feed follows a record. Records of other types are skipped.
 """
 
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from barnabas.cli.dump.message import read_message, to_json
 from barnabas.cli.dump.schema import Json, RecordSchema
 from barnabas.cli.messages.deserializers import Undecodable
 from barnabas.cli.messages.record_formatter import Formatter, Received
-from barnabas.coordinator.record_codec.fields import FieldReader
+from barnabas.wire.message_fields import FieldReader
 
 
 class _Kind(NamedTuple):

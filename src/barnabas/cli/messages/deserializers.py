@@ -1,6 +1,6 @@
-"""Kafka's deserializers as far as people name them on command lines: bytes to the text that Java would print.
+"""Kafka's common deserializers: from bytes to the text that Java would print.
 
-A class is known by the last part of its name. `ByteArrayDeserializer` leaves bytes as they are, where Java
+A class is selected by the last part of its name. `ByteArrayDeserializer` leaves bytes as they are, where Java
 prints the address of an array.
 """
 
@@ -14,11 +14,11 @@ _SERIALIZATION = "org.apache.kafka.common.errors.SerializationException: "
 
 
 class Undecodable(Exception):
-    """Bytes that are no value of the type; told as Kafka tells it."""
+    """The bytes are not a value of the type. The message is Kafka's."""
 
 
 def deserializer_of(class_name: str, properties: Mapping[str, str], *, is_key: bool) -> Deserializer | None:
-    """None for a class that is not known. `properties` are those of the deserializer itself."""
+    """Returns None if the class is unknown. `properties` are those of the deserializer."""
     name = class_name.rpartition(".")[2]
     if name == "StringDeserializer":
         own = "key.deserializer.encoding" if is_key else "value.deserializer.encoding"

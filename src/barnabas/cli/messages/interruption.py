@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM, so that a tool can finish what it holds (deliver, commit, count) before it ends.
+"""Handles Ctrl-C and SIGTERM, so that a tool can deliver, commit and count before it ends.
 
-Signals are the main thread's: elsewhere the guard does nothing.
+Only the main thread gets signals. In other threads the context managers do nothing.
 """
 
 import signal
@@ -13,16 +13,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(BaseException):
-    """Raised where the tool stands when a signal comes. Not an Exception: nothing on the way catches it."""
+    """Raised by a signal. Not an Exception, so that no handler in between catches it."""
 
     def __init__(self, number: int) -> None:
         self.number: int = number
         self.code: int = 128 + number
-        """The exit status of a program that a signal ended, as shells tell it."""
+        """The exit status of a program that a signal ended, as in shells."""
 
 
 class Stop:
-    """Set by a signal; for loops that look now and then."""
+    """A flag that a signal sets, for loops that check it."""
 
     def __init__(self) -> None:
         self.code: int = 0
@@ -33,7 +33,7 @@ class Stop:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """The first signal raises Interrupted; what comes later is ignored until the block is left."""
+    """The first signal raises Interrupted. Later signals are ignored until the block ends."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         for each in _SIGNALS:
@@ -46,7 +46,7 @@ def raised() -> Iterator[None]:
 
 @contextmanager
 def noticed() -> Iterator[Stop]:
-    """A signal only sets the flag: for code that must not be torn out of a callback."""
+    """A signal only sets the flag, for code whose callbacks must not be interrupted."""
     stop = Stop()
 
     def note(number: int, frame: FrameType | None) -> None:

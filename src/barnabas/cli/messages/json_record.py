@@ -1,10 +1,10 @@
-"""A record as one line of JSON, both ways: what `consume --json` writes, `produce --json-lines` sends again.
+"""A record as one line of JSON. `consume --json` writes it and `produce --json-lines` reads it.
 
     {"topic": "t", "partition": 0, "offset": 5, "timestamp": 1690000000000, "key": "k", "value": "v",
      "headers": [{"key": "h", "value": "x"}]}
 
-Bytes that are UTF-8 are strings, others are {"base64": "..."}. Going out, a value may be any JSON: what is no
-string is sent as its text. Headers may also be an object of names and values.
+Bytes that are UTF-8 are strings, others are {"base64": "..."}. A value to send may be any JSON: what is
+not a string is sent as its JSON text. Headers may also be an object of names and values.
 """
 
 import base64
@@ -19,7 +19,7 @@ _FIELDS = frozenset({"topic", "partition", "offset", "timestamp", "key", "value"
 
 
 class BadRecord(Exception):
-    """A line is no record."""
+    """A line is not a record."""
 
 
 def record_as_json(record: Received) -> dict[str, Json]:
@@ -36,7 +36,7 @@ def record_as_json(record: Received) -> dict[str, Json]:
 
 
 def record_of_json(line: bytes) -> Outgoing:
-    """`topic` and `offset` are passed over. Raises BadRecord."""
+    """Ignores `topic` and `offset`. Raises BadRecord."""
     try:
         found = json.loads(line)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Lines of standard input as records: Kafka's line reader, its properties and the words of its errors.
+"""Reads records from lines of standard input, with the properties and error texts of Kafka's line reader.
 
-Lines are bytes and stay bytes: what is no UTF-8 arrives unchanged (Kafka would replace it). A line ends with
-LF, CR or CRLF, as in Java; the last one needs no end.
+Lines stay bytes: what is not UTF-8 arrives unchanged (Kafka would replace it). A line ends with LF, CR or
+CRLF, as in Java; the last one needs no end.
 """
 
 import re
@@ -16,7 +16,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 
 class BadLine(Exception):
-    """A line, or the reader's settings, cannot be used. Told as Kafka tells it."""
+    """A line or a property of the reader is invalid. The message is Kafka's."""
 
     def __init__(self, text: str) -> None:
         super().__init__(_JAVA_EXCEPTION + text)
@@ -39,7 +39,7 @@ class _Source(Protocol):
 
 
 def lines(source: _Source | BinaryIO) -> Iterator[list[bytes]]:
-    """All lines that are at hand, again and again, until the end of input; never waits with a whole line."""
+    """Yields all available lines until the end of input. Does not hold back a complete line."""
     unfinished: list[bytes] = []
     after_cr = False
     while chunk := source.read1(_CHUNK):  # type: ignore[union-attr]
@@ -120,7 +120,7 @@ class LineFormat:
 
     @property
     def is_plain(self) -> bool:
-        """A line is a value and nothing else."""
+        """A line is a bare value."""
         return not self.parse_key and not self.parse_headers and self.null_marker is None
 
 
@@ -131,7 +131,7 @@ class LineReader:
         self._format: LineFormat = line_format
         self._number: int = 0
         try:
-            # Kafka splits by a regular expression; `|` and friends mean what they mean there.
+            # Kafka splits by a regular expression: characters like `|` are special.
             self._headers_separator: re.Pattern[bytes] = re.compile(line_format.headers_separator)
         except re.error as error:
             raise BadLine(f"headers.separator: {error}") from None

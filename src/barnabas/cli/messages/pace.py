@@ -1,4 +1,4 @@
-"""So many a second and no more: sleeps as long as the count is ahead of the clock."""
+"""Limits a rate: sleeps while the count is ahead of the clock."""
 
 import time
 from collections.abc import Callable
@@ -14,14 +14,14 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`rate` per second; none at all if it is not above 0."""
+        """`rate` per second. No limit if it is not above 0."""
         self._rate: float = rate
         self._clock: Callable[[], float] = clock
         self._sleep: Callable[[float], None] = sleep
         self._begin: float = clock()
 
     def wait(self, count: int) -> None:
-        """After `count` of them."""
+        """Waits until `count` items are due."""
         if self._rate <= 0:
             return
         ahead = count / self._rate - (self._clock() - self._begin)

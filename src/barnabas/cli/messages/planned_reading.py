@@ -1,7 +1,7 @@
-"""Reading for `barnabas consume`: a plan's stretches to their end, or what a group gives its member.
+"""Reads for `barnabas consume`: the offset ranges of a plan, or as a member of a group.
 
-Both give batches until all partitions are at their end, or for ever when following; closing the iterator
-closes the consumer (and commits what a member was given).
+Both yield batches until all partitions are at their end, or without end when following. Closing the iterator
+closes the consumer, and commits the offsets of a member.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.messages.consuming import Intake
 from barnabas.cli.messages.interruption import Stop
-from barnabas.cli.messages.opening import check_reachable, open_consumer
+from barnabas.cli.messages.librdkafka_clients import check_reachable, open_consumer
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from barnabas.cli.messages.reading_plan import Stretch
 
 _NO_GROUP = "barnabas-consume"
-"""librdkafka wants a name even where no group is joined and nothing committed."""
+"""librdkafka requires a group id even if no group is joined and nothing is committed."""
 
 
 def read_plan(
@@ -50,7 +50,7 @@ def read_as_member(
 
     try:
         consumer.subscribe(list(topics), on_assign=assigned)
-        # With a limit no more is taken than is shown: what is taken is committed.
+        # With a limit take no more records than are shown: taken records are committed.
         yield from _until(consumer, stop, ends, follow=follow, limit=limit)
     finally:
         consumer.close()
@@ -76,16 +76,16 @@ class _Ends:
         self._open.discard((topic, partition))
 
     def within(self, batch: "list[Message]") -> "list[Message]":
-        """Without what was written after the plan was made."""
+        """Drops records that were written after the plan was made."""
         kept = []
         for record in batch:
-            place = (record.topic() or "", record.partition() or 0)
-            end = self._ends.get(place)
+            topic_partition = (record.topic() or "", record.partition() or 0)
+            end = self._ends.get(topic_partition)
             offset = record.offset() or 0
             if end is None or offset < end:
                 kept.append(record)
             if end is not None and offset >= end - 1:
-                self._open.discard(place)
+                self._open.discard(topic_partition)
         return kept
 
 

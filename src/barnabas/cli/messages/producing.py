@@ -1,10 +1,10 @@
-"""Sending records: back-pressure without loss, and what became of those that could not be delivered."""
+"""Sends records with back-pressure, and reports records that were not delivered."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from barnabas.cli.messages.librdkafka_clients import open_producer
 from barnabas.cli.messages.line_reader import Outgoing
-from barnabas.cli.messages.opening import open_producer
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -39,7 +39,7 @@ class Sender:
         )
 
     def send_values(self, values: list[bytes]) -> None:
-        """Many records that are nothing but a value: the fast way."""
+        """Sends bare values, which is faster."""
         produce, topic = self._producer.produce, self._topic
         for value in values:
             try:
@@ -58,7 +58,7 @@ class Sender:
             self._producer.poll(0)
 
     def flush(self) -> None:
-        """Until all is delivered or given up; `delivery.timeout.ms` bounds it."""
+        """Waits until all records are delivered or expired; `delivery.timeout.ms` bounds it."""
         self._producer.flush()
 
     def _send_when_possible(self, record: Outgoing) -> None:
@@ -92,8 +92,8 @@ class Sender:
     def _delivered(self, error: "KafkaError | None", message: "Message") -> None:
         if error is not None:
             self.failed += 1
-            place = f"{self._topic}-{message.partition()}"
-            self._on_failure(message.key(), message.value(), reason_of(error, place, self._properties))
+            partition = f"{self._topic}-{message.partition()}"
+            self._on_failure(message.key(), message.value(), reason_of(error, partition, self._properties))
 
     def _too_large(self, record: Outgoing) -> str:
         limit = self._properties.get("max.request.size", "1048576")
@@ -104,9 +104,9 @@ class Sender:
         )
 
 
-def reason_of(error: "KafkaError", place: str = "", properties: Mapping[str, str] | None = None) -> str:
-    """In the words of the Java client: the class of its exception, and the message."""
-    from barnabas.cli.exception_names import exception_text
+def reason_of(error: "KafkaError", partition: str = "", properties: Mapping[str, str] | None = None) -> str:
+    """The error text of the Java client: the class of its exception and the message."""
+    from barnabas.cli.tool_errors import exception_text
     from barnabas.client.errors import BrokerError
 
     code = error.code()
@@ -116,7 +116,7 @@ def reason_of(error: "KafkaError", place: str = "", properties: Mapping[str, str
         timeout = (properties or {}).get("delivery.timeout.ms", "120000")
         return (
             "org.apache.kafka.common.errors.TimeoutException: "
-            f"Expiring 1 record(s) for {place}:{timeout} ms has passed since batch creation"
+            f"Expiring 1 record(s) for {partition}:{timeout} ms has passed since batch creation"
         )
     return error.str()
 

@@ -1,6 +1,6 @@
-"""Which partitions are read, from which offset to which: settled before the first record is fetched.
+"""The partitions to read and their offset ranges, determined before the first fetch.
 
-The end is where a partition ends now; whoever follows goes on beyond it.
+A range ends at the current end offset. A reader that follows goes on beyond it.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ class NoSuchPartition(ClientError):
 
 
 class Stretch(NamedTuple):
-    """What is read of one partition: `start` to before `end`."""
+    """The offset range of one partition: `start` to before `end`."""
 
     topic: str
     partition: int
@@ -30,27 +30,35 @@ class Stretch(NamedTuple):
 def plan_reading(
     cluster: Cluster, topics: Sequence[str], partitions: Collection[int], start: StartPoint
 ) -> list[Stretch]:
-    """All partitions if none are named. An offset outside of a log is moved to its nearest end."""
-    places = _places(cluster, topics, partitions)
-    begins, ends = start_offsets(cluster, places), end_offsets(cluster, places)
+    """All partitions if none are named. An offset out of range is moved to the nearest end of the log."""
+    topic_partitions = _topic_partitions(cluster, topics, partitions)
+    begins, ends = start_offsets(cluster, topic_partitions), end_offsets(cluster, topic_partitions)
     if start.is_end:
         chosen = ends
     elif start.offset is not None:
-        chosen = {place: min(max(start.offset, begins[place]), ends[place]) for place in places}
+        chosen = {
+            topic_partition: min(max(start.offset, begins[topic_partition]), ends[topic_partition])
+            for topic_partition in topic_partitions
+        }
     elif start.timestamp_ms is not None:
-        chosen = _at_time(cluster, places, start.timestamp_ms, ends)
+        chosen = _at_time(cluster, topic_partitions, start.timestamp_ms, ends)
     else:
         chosen = begins
-    return [Stretch(*place, chosen[place], ends[place]) for place in places]
+    return [
+        Stretch(*topic_partition, chosen[topic_partition], ends[topic_partition])
+        for topic_partition in topic_partitions
+    ]
 
 
 def check_topics(cluster: Cluster, topics: Sequence[str]) -> None:
-    """Raises NoSuchPartition; nothing is created by asking."""
-    _places(cluster, topics, ())
+    """Raises NoSuchPartition. Does not create the topic."""
+    _topic_partitions(cluster, topics, ())
 
 
-def _places(cluster: Cluster, topics: Sequence[str], partitions: Collection[int]) -> list[tuple[str, int]]:
-    places = []
+def _topic_partitions(
+    cluster: Cluster, topics: Sequence[str], partitions: Collection[int]
+) -> list[tuple[str, int]]:
+    topic_partitions = []
     for topic in cluster.metadata(topics).topics:
         if topic.error_code == _UNKNOWN_TOPIC:
             raise NoSuchPartition(f"Topic {topic.name} does not exist")
@@ -60,18 +68,18 @@ def _places(cluster: Cluster, topics: Sequence[str], partitions: Collection[int]
         missing = sorted(set(partitions) - set(there))
         if missing:
             raise NoSuchPartition(f"Topic {topic.name} has no partition {missing[0]} (it has {len(there)})")
-        places += [(topic.name, each) for each in there if not partitions or each in partitions]
-    return places
+        topic_partitions += [(topic.name, each) for each in there if not partitions or each in partitions]
+    return topic_partitions
 
 
 def _at_time(
-    cluster: Cluster, places: list[tuple[str, int]], time_ms: int, ends: dict[tuple[str, int], int]
+    cluster: Cluster, topic_partitions: list[tuple[str, int]], time_ms: int, ends: dict[tuple[str, int], int]
 ) -> dict[tuple[str, int], int]:
-    found = list_offsets(cluster, dict.fromkeys(places, time_ms))
+    found = list_offsets(cluster, dict.fromkeys(topic_partitions, time_ms))
     chosen = {}
-    for place, each in found.items():
+    for topic_partition, each in found.items():
         if isinstance(each, BrokerError):
             raise each
-        # No record is that young: there is nothing to read but what comes.
-        chosen[place] = ends[place] if each.offset == LATEST else each.offset
+        # No record is that recent: start at the end.
+        chosen[topic_partition] = ends[topic_partition] if each.offset == LATEST else each.offset
     return chosen

@@ -1,6 +1,6 @@
-"""How a received record is shown: Kafka's formatters, known by the last part of their class names.
+"""Formats received records: Kafka's formatters, selected by the last part of their class names.
 
-A formatter makes bytes of a record; what it cannot show raises Undecodable. The order of the default one is
+A formatter turns a record into bytes. It raises Undecodable if it cannot. The order of the default one is
 fixed: time, partition, offset, delivery, epoch, headers, key, value.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from barnabas.cli.messages.deserializers import Deserializer, deserializer_of
-from barnabas.cli.messages.opening import log_line
+from barnabas.cli.messages.librdkafka_clients import log_line
 
 
 class Received(Protocol):
@@ -25,7 +25,7 @@ class Received(Protocol):
 
 
 def headers_of(record: Received) -> list[tuple[str, bytes | None]]:
-    """confluent-kafka gives pairs, or nothing at all."""
+    """confluent-kafka returns pairs or None."""
     return cast("list[tuple[str, bytes | None]]", record.headers() or [])
 
 
@@ -35,7 +35,7 @@ _TIMES = {1: "CreateTime", 2: "LogAppendTime"}
 
 
 class UnknownFormatter(Exception):
-    """The message is the name of the class, which is all that Kafka says."""
+    """The message is the class name, as in Kafka."""
 
 
 def formatter_of(class_name: str, properties: Mapping[str, str]) -> Formatter:

@@ -1,5 +1,6 @@
-"""How `barnabas consume` shows a record: JSON, a template, coloured on a terminal, the value in a pipe.
+"""Which records `barnabas consume` shows, and how.
 
+The forms: JSON, a template, coloured on a terminal, the value alone in a pipe.
 On a terminal control characters are escaped: a record must not be able to move the cursor.
 """
 
@@ -20,6 +21,20 @@ _DIM, _CYAN, _YELLOW, _MAGENTA, _PLAIN = "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1
 Shown = Callable[[Received], bytes]
 
 
+def record_filter(pattern: str | None) -> Callable[[Received], bool]:
+    """Matches a regular expression against the bytes of key and value. Without one, every record matches.
+
+    Raises BadSettings.
+    """
+    if pattern is None:
+        return lambda record: True
+    try:
+        search = re.compile(pattern.encode("utf-8", "surrogateescape")).search
+    except re.error as error:
+        raise BadSettings(f"{pattern!r} is not a regular expression: {error}") from None
+    return lambda record: bool(search(record.value() or b"") or search(record.key() or b""))
+
+
 def shower(*, as_json: bool, template: str | None, is_terminal: bool) -> Shown:
     """Raises BadSettings for a template with unknown fields."""
     if as_json:
@@ -38,8 +53,8 @@ def _value(record: Received) -> bytes:
 
 
 def _coloured(record: Received) -> bytes:
-    place = f"{record.topic()}-{record.partition()}@{record.offset()}"
-    parts = [f"{_DIM}{time_text(record)}{_PLAIN}", f"{_CYAN}{place}{_PLAIN}"]
+    position = f"{record.topic()}-{record.partition()}@{record.offset()}"
+    parts = [f"{_DIM}{time_text(record)}{_PLAIN}", f"{_CYAN}{position}{_PLAIN}"]
     key = record.key()
     if key is not None:
         parts.append(f"{_YELLOW}{_safe(key)}{_PLAIN}")

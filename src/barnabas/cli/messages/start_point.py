@@ -1,4 +1,4 @@
-"""Where reading begins, as people write it: beginning, end, an offset, a time, or a while ago."""
+"""Parses the start of reading: beginning, end, an offset, a time, or an age."""
 
 import datetime as dt
 import re
@@ -9,7 +9,7 @@ _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_00
 
 
 class BadStart(Exception):
-    """What was written is no place to begin."""
+    """The text is not a valid start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class StartPoint:
 
 
 def parse_start(text: str, now_ms: int) -> StartPoint:
-    """Raises BadStart. A time without a zone is local time, as people mean it."""
+    """Raises BadStart. A time without a zone is local time."""
     word = text.strip().lower()
     if word in ("beginning", "earliest"):
         return StartPoint()
@@ -42,6 +42,6 @@ def parse_start(text: str, now_ms: int) -> StartPoint:
         return StartPoint(timestamp_ms=max(0, int(moment.timestamp() * 1000)))
     except (ValueError, OverflowError):
         raise BadStart(
-            f"{text!r} is no place to begin: expected beginning, end, an offset, a time "
-            "(2024-05-01T10:00) or a while ago (-1h, -30m)"
+            f"{text!r} is not a valid start: expected beginning, end, an offset, a time "
+            "(2024-05-01T10:00) or an age (-1h, -30m)"
         ) from None

@@ -1,4 +1,4 @@
-"""The consumer's test: read so many records in a group, and report rates and the time of rebalances."""
+"""The consumer test: reads records in a group and reports rates and rebalance times."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
 FETCH_AHEAD = {"queued_min_messages": 1_000_000, "fetch_queue_backoff_ms": 10}
-"""librdkafka stops fetching for a second when its queue is full: that pause would be what is measured."""
+"""librdkafka stops fetching for a second when its queue is full, which would distort the measurement."""
 
 _BATCH = 1000
 _POLL = 0.1
@@ -60,7 +60,7 @@ def consume(
     consumer: "Consumer",
     on_window: Callable[[Reading, Reading], None] = lambda window, so_far: None,
 ) -> Reading:
-    """`on_window(window, so_far)` hears each interval. Ends early when no record comes for `timeout`."""
+    """Calls `on_window(window, so_far)` for each interval. Ends early if no record arrives for `timeout`."""
     from confluent_kafka import KafkaException
 
     try:
@@ -112,7 +112,7 @@ class _Run:
             if error is not None:
                 if error.fatal():
                     raise KafkaException(error)
-                continue  # it passes, or the timeout tells
+                continue  # retriable, or the timeout ends the test
             size += len(message)
             key = message.key()
             if key:

@@ -1,7 +1,7 @@
-"""What a producer's test counts: records, bytes and latencies, for the current window and in all.
+"""The counters of a producer test: records, bytes and latencies, per window and in total.
 
-Latencies are whole milliseconds. At most half a million are kept for the percentiles, every n-th of a longer
-test; their mean and maximum are of all.
+Latencies are whole milliseconds. At most half a million are kept for the percentiles: every n-th of a longer
+test. Mean and maximum are of all records.
 """
 
 import time
@@ -40,7 +40,7 @@ class Latencies:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`on_window(window, is_first)` is called with the sums of each interval of so many seconds."""
+        """Calls `on_window(window, is_first)` with the sums of each interval."""
         self._clock: Callable[[], float] = clock
         self._start: float = clock()
         self._every: int = max(1, expected // _MOST_KEPT)

@@ -1,4 +1,4 @@
-"""The client's own figures at the end of a test: librdkafka's statistics, in the form of Kafka's table.
+"""The metrics of the client at the end of a test: librdkafka's statistics in the format of Kafka's table.
 
 The names are librdkafka's; the Java clients have others.
 """
@@ -37,7 +37,7 @@ class Statistics:
 
 
 def _rows(found: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
-    """What counts for the client as a whole, and for each broker it spoke to."""
+    """Metrics of the client, and of each broker it connected to."""
     yield from (("metrics", name, value) for name, value in found.items() if isinstance(value, int | float))
     for broker in found.get("brokers", {}).values():
         if broker.get("nodeid", -1) >= 0:

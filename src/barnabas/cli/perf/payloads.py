@@ -10,7 +10,7 @@ _STOCK = 1 << 20
 
 
 def random_letters(size: int) -> Iterator[bytes]:
-    """Capital letters, cut from a stock of a megabyte: making each letter anew would be what is measured."""
+    """Capital letters from a megabyte of prepared data: generating each would distort the measurement."""
     chance = random.Random(0)  # every run sends the same
     stock = bytes(chance.choices(_LETTERS, k=_STOCK + size))
     start = chance.randrange
@@ -20,7 +20,7 @@ def random_letters(size: int) -> Iterator[bytes]:
 
 
 def from_file(path: Path, delimiter: str) -> list[bytes]:
-    """Raises ValueError in the words of Kafka's tool."""
+    """Raises ValueError with the text of Kafka's tool."""
     if not path.is_file() or path.stat().st_size == 0:
         raise ValueError("File does not exist or empty file provided.")
     parts = path.read_text(encoding="utf-8", errors="replace").split(delimiter)

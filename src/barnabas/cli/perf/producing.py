@@ -1,7 +1,7 @@
-"""The producer's test: send, count what is acknowledged, and report.
+"""The producer test: sends records, counts the acknowledged ones, and reports.
 
-The producer is confluent-kafka's. A full queue is waited for, never an error; what could not be delivered is
-told and is not counted.
+The producer is confluent-kafka's. A full queue is waited for and is not an error. Records that were not
+delivered are reported and not counted.
 """
 
 import sys
@@ -45,7 +45,7 @@ def produce(
     on_window: Callable[[Total, bool], None],
     on_sent: Callable[[int], None] = lambda count: None,
 ) -> Result:
-    """`on_window(window, is_first)` hears the sums of each interval, `on_sent` how many more were sent."""
+    """Calls `on_window(window, is_first)` for each interval and `on_sent` with the number of records sent."""
     from confluent_kafka import KafkaException
 
     try:
@@ -86,7 +86,7 @@ class _Run:
         transaction.commit()
 
     def _serve(self, seconds: float) -> None:
-        """Sleep, but hear of acknowledgements when they come: their time is what is measured."""
+        """Sleeps while callbacks of acknowledgements run on time: their latency is measured."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self._producer.poll(left)
@@ -114,11 +114,11 @@ class _Run:
         if self.failed <= 10:
             print(error.str(), file=sys.stderr)
         elif self.failed == 11:
-            print("More records could not be delivered; no more of them are told.", file=sys.stderr)
+            print("More records were not delivered; further failures are not printed.", file=sys.stderr)
 
 
 class _Transactions:
-    """One after the other, each open for so many seconds; none of it without a duration."""
+    """Transactions of `duration` seconds each. Does nothing without a duration."""
 
     def __init__(self, producer: Any, seconds: float | None) -> None:
         self._producer: Any = producer

@@ -40,7 +40,7 @@ def round_trips(
     consumer: "Consumer",
     on_record: Callable[[int, float], None],
 ) -> RoundTrips:
-    """`consumer` is at the end of the topic. `on_record(number, milliseconds)` hears of each."""
+    """`consumer` is at the end of the topic. Calls `on_record(number, milliseconds)` for each record."""
     chance = random.Random(0)  # every run sends the same
     latencies = []
     for number in range(test.records):

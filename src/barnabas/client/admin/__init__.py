@@ -1,6 +1,7 @@
-"""What a tool can ask of a cluster, one file per noun: requests in, frozen values out.
+"""Administrative requests, one file per noun. Functions return frozen values.
 
-Every function takes the `Cluster` first, sends its requests to whoever is responsible, tries again where the
-broker says that it may (`Cluster.retried`), and raises `BrokerError` with the broker's own words otherwise.
-Functions over many things at once return an error per thing where Kafka's answer has one.
+Every function takes the `Cluster` first and sends its requests to the responsible brokers. It retries
+retriable errors (`Cluster.retried`) and raises `BrokerError` with the message of the broker otherwise. A
+function over many items returns an error per item if Kafka's response has one. Nothing here prints: the
+command line and a console share this package.
 """

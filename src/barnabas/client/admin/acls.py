@@ -1,7 +1,7 @@
-"""Access control lists: DescribeAcls, CreateAcls, DeleteAcls, and what Kafka's two roles need.
+"""Access control lists: DescribeAcls, CreateAcls, DeleteAcls, and Kafka's two roles.
 
-An ACL binds a rule (who, from where, what, allowed or denied) to a pattern of resources. Both are filters as
-well: a name of None stands for any, and the enumerations have members that match several.
+An ACL binds a rule (principal, host, operation, permission) to a resource pattern. Both also serve as
+filters: a name of None matches any, and the enumerations have members that match several.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ ANY_HOST = "*"
 class _Number(IntEnum):
     @classmethod
     def _missing_(cls, value: object) -> "_Number":
-        """A newer broker may know more members."""
+        """A newer broker may have more members."""
         return cls(0)
 
 
@@ -31,7 +31,7 @@ class PatternType(_Number):
 
     @property
     def is_specific(self) -> bool:
-        """An ACL can have it; the others only match."""
+        """Whether an ACL can have this value. Others only match."""
         return self in (PatternType.LITERAL, PatternType.PREFIXED)
 
 
@@ -55,7 +55,7 @@ class Operation(_Number):
 
     @classmethod
     def parse(cls, text: str) -> "Operation":
-        """`DescribeConfigs` as well as `DESCRIBE_CONFIGS`, in any case; UNKNOWN for what is none."""
+        """`DescribeConfigs` as well as `DESCRIBE_CONFIGS`, in any case. Returns UNKNOWN for other names."""
         word = text.strip().upper().replace("_", "").replace("-", "")
         return next((each for each in cls if each.name.replace("_", "") == word), cls.UNKNOWN)
 
@@ -139,7 +139,7 @@ SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
     ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
     ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
 }
-"""What can be done to a resource, besides ALL."""
+"""The operations of each resource type, besides ALL."""
 
 PRODUCER: Mapping[ResourceType, tuple[Operation, ...]] = {
     ResourceType.TOPIC: (Operation.WRITE, Operation.CREATE, Operation.DESCRIBE),
@@ -152,7 +152,7 @@ CONSUMER: Mapping[ResourceType, tuple[Operation, ...]] = {
 
 
 def misplaced(kind: ResourceType, operations: Iterable[Operation]) -> str | None:
-    """Why one of these operations means nothing for such a resource; None where all do."""
+    """Why an operation is invalid for the resource type. Returns None if all are valid."""
     valid = (Operation.ALL, *SUPPORTED[kind])
     if all(each in valid for each in operations):
         return None
@@ -168,8 +168,8 @@ def parse_principal(text: str) -> str:
 
 
 def describe_acls(cluster: Cluster, pattern: Pattern = ANY_PATTERN, rule: Rule = ANY_RULE) -> list[Acl]:
-    """All that match, sorted."""
-    answer = cluster.connection().ask("describe_acls", _filter(pattern, rule))
+    """All matching ACLs, sorted."""
+    answer = cluster.connection().request("describe_acls", _filter(pattern, rule))
     check(answer.error_code, answer.error_message)
     return sorted(
         _acl(resource, each, resource.pattern_type) for resource in answer.resources for each in resource.acls
@@ -177,7 +177,7 @@ def describe_acls(cluster: Cluster, pattern: Pattern = ANY_PATTERN, rule: Rule =
 
 
 def create_acls(cluster: Cluster, acls: Sequence[Acl]) -> None:
-    """Raises the first error; the others may have been created."""
+    """Raises the first error. Other ACLs may have been created."""
     fields = [
         {
             "resource_type": acl.pattern.kind,
@@ -190,13 +190,13 @@ def create_acls(cluster: Cluster, acls: Sequence[Acl]) -> None:
         }
         for acl in acls
     ]
-    for result in cluster.ask("create_acls", creations=fields).results:
+    for result in cluster.request("create_acls", creations=fields).results:
         check(result.error_code, result.error_message)
 
 
 def delete_acls(cluster: Cluster, filters: Iterable[tuple[Pattern, Rule]]) -> list[Acl]:
-    """All that match any of the filters; what was deleted, sorted."""
-    answer = cluster.ask("delete_acls", filters=[_filter(pattern, rule) for pattern, rule in filters])
+    """Deletes all ACLs that match any filter. Returns the deleted ones, sorted."""
+    answer = cluster.request("delete_acls", filters=[_filter(pattern, rule) for pattern, rule in filters])
     deleted = []
     for result in answer.filter_results:
         check(result.error_code, result.error_message)

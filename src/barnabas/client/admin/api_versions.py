@@ -1,14 +1,14 @@
 """Which APIs each broker serves, in which versions, and which of them this client can use.
 
-Versions come with the connection (ApiVersions is asked first thing). Names are Kafka's, of those up to 4.3;
-a broker may serve others.
+The versions come from the connection, which sends ApiVersions first. Names are those of Kafka up to 4.3. A
+broker may serve other APIs.
 """
 
 from dataclasses import dataclass
 
 from barnabas.client.cluster import Cluster, Node
-from barnabas.client.codec import Versions, known_versions
 from barnabas.client.errors import ClientError
+from barnabas.wire.message_codec import Versions, known_versions
 
 _NAMES = [
     "Produce",
@@ -107,8 +107,8 @@ _NAMES = [
 ]
 """By key."""
 
-_GONE = frozenset({"LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"})
-"""Spoken between brokers and controllers until 3.9; Kafka 4 knows no version of them."""
+_REMOVED = frozenset({"LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"})
+"""Used between brokers and controllers until 3.9. Kafka 4 has no version of them."""
 
 _OF_CONTROLLERS = frozenset(
     [
@@ -126,29 +126,29 @@ _OF_CONTROLLERS = frozenset(
         "UpdateRaftVoter",
     ]
 )
-"""Not expected of a broker's listener."""
+"""Not served on a broker's listener."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedApi:
     key: int
     name: str | None
-    """None for one that is newer than this client."""
+    """None if the API is newer than this client."""
     served: Versions | None
-    """None where the broker does not serve an API that clients use."""
+    """None if the broker does not serve the API."""
     known: Versions | None
-    """What this client knows of it."""
+    """The versions that this client supports."""
 
     @property
     def usable(self) -> int | None:
-        """The newest version that both sides know."""
+        """The newest version that both sides support."""
         if self.served is None or self.known is None or self.is_too_new or self.is_too_old:
             return None
         return min(self.known.highest, self.served.highest)
 
     @property
     def is_too_new(self) -> bool:
-        """The broker has left behind what this client knows."""
+        """The broker no longer serves the versions that this client supports."""
         if self.served is None or self.name is None:
             return False
         return self.known is None or self.known.highest < self.served.lowest
@@ -159,7 +159,7 @@ class ServedApi:
 
 
 def describe_apis(cluster: Cluster) -> dict[Node, tuple[ServedApi, ...] | ClientError]:
-    """Of each broker, by key: what it serves, and what clients use and it does not serve."""
+    """For each broker, by API key: the APIs it serves, and client APIs that it does not serve."""
     found: dict[Node, tuple[ServedApi, ...] | ClientError] = {}
     for node in sorted(cluster.nodes.values()):
         try:
@@ -170,7 +170,9 @@ def describe_apis(cluster: Cluster) -> dict[Node, tuple[ServedApi, ...] | Client
 
 
 def served_apis(served: dict[int, Versions]) -> tuple[ServedApi, ...]:
-    expected = {key for key, name in enumerate(_NAMES) if name not in _GONE and name not in _OF_CONTROLLERS}
+    expected = {
+        key for key, name in enumerate(_NAMES) if name not in _REMOVED and name not in _OF_CONTROLLERS
+    }
     return tuple(
         ServedApi(key, _name(key), served.get(key), _known(_name(key)))
         for key in sorted(expected | served.keys())
@@ -182,7 +184,7 @@ def _name(key: int) -> str | None:
 
 
 def _known(name: str | None) -> Versions | None:
-    if name is None or name in _GONE:
+    if name is None or name in _REMOVED:
         return None
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return known_versions(snake[1:])

@@ -1,7 +1,7 @@
-"""DescribeCluster and UnregisterBroker: who is in a cluster, asked of brokers or of KRaft controllers.
+"""DescribeCluster and UnregisterBroker: the nodes of a cluster, from brokers or KRaft controllers.
 
-Controllers answer neither Metadata nor anything else that `Cluster` learns from, so what is sent to them goes
-to the address that was given, or to the one they name as the active one.
+Controllers do not serve Metadata, which `Cluster` depends on. So a request to controllers goes to the given
+address, or to the active controller that they name.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class ClusterDescription:
 def describe_cluster(
     cluster: Cluster, *, controllers: bool = False, fenced: bool = False
 ) -> ClusterDescription:
-    """Its brokers, or its controllers. Raises Unsupported where the broker is too old for what is asked."""
+    """Its brokers, or its controllers. Raises Unsupported if the broker is too old for the request."""
     needed = max(_CONTROLLERS_SINCE if controllers else 0, _FENCED_SINCE if fenced else 0)
     try:
         version = cluster.version_of("describe_cluster")
@@ -45,7 +45,7 @@ def describe_cluster(
         return _from_metadata(cluster)
     if version < needed:
         raise Unsupported(f"The broker does not support DESCRIBE_CLUSTER in version {needed}")
-    answer = cluster.ask(
+    answer = cluster.request(
         "describe_cluster",
         include_cluster_authorized_operations=False,
         endpoint_type=_CONTROLLERS if controllers else _BROKERS,
@@ -59,7 +59,7 @@ def describe_cluster(
 
 
 def _from_metadata(cluster: Cluster) -> ClusterDescription:
-    """Brokers before 2.8 know no DescribeCluster."""
+    """For brokers before 2.8, which have no DescribeCluster."""
     endpoints = [Endpoint(each.id, each.host, each.port, each.rack, False) for each in cluster.nodes.values()]
     controller = cluster.controller_id
     return _description(cluster.cluster_id, -1 if controller is None else controller, endpoints)
@@ -71,13 +71,13 @@ def _description(cluster_id: str | None, controller_id: int, endpoints: list[End
 
 
 def unregister_broker(cluster: Cluster, broker: int) -> None:
-    """Raises Unsupported where the cluster has no such API (one with ZooKeeper, for example)."""
-    answer = cluster.ask("unregister_broker", broker_id=broker)
+    """Raises Unsupported if the cluster does not serve the API, for example one with ZooKeeper."""
+    answer = cluster.request("unregister_broker", broker_id=broker)
     check(answer.error_code, answer.error_message)
 
 
 def active_controller(cluster: Cluster) -> Cluster:
-    """For a cluster reached by its controllers: the one that takes changes, to be closed by the caller."""
+    """A connection to the active controller. The caller closes it."""
     described = describe_cluster(cluster, controllers=True)
     for each in described.endpoints:
         if each.id == described.controller_id:

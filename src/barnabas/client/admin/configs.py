@@ -1,4 +1,4 @@
-"""Settings of topics, brokers, groups and client metrics: described, altered, and who has some at all."""
+"""Settings of topics, brokers, groups and client metrics: describe, alter and list them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Kinds of resources, as the protocol numbers them."""
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
-"""What an alteration does to a value."""
+"""Operations of IncrementalAlterConfigs."""
 
 SOURCES = {
     0: "UNKNOWN",
@@ -60,14 +60,14 @@ class Change(NamedTuple):
 def describe_configs(
     cluster: Cluster, resources: Iterable[Resource], *, synonyms: bool = False
 ) -> dict[Resource, list[ConfigEntry]]:
-    """Every setting of each resource. Raises the first error. Brokers are asked about themselves."""
+    """Every setting of each resource. A broker answers for itself. Raises the first error."""
     found: dict[Resource, list[ConfigEntry]] = {}
-    for to, asked in _by_broker(resources).items():
+    for to, requested in _by_broker(resources).items():
         fields = [
             {"resource_type": each.kind, "resource_name": each.name, "configuration_keys": None}
-            for each in asked
+            for each in requested
         ]
-        answer = cluster.ask("describe_configs", to=to, resources=fields, include_synonyms=synonyms)
+        answer = cluster.request("describe_configs", to=to, resources=fields, include_synonyms=synonyms)
         for result in answer.results:
             check(result.error_code, result.error_message)
             entries = [_entry(each) for each in result.configs]
@@ -79,7 +79,7 @@ def alter_configs(
     cluster: Cluster, changes: Mapping[Resource, Sequence[Change]], *, validate_only: bool = False
 ) -> None:
     """Raises the first error; each resource changes as a whole or not at all."""
-    for to, asked in _by_broker(changes).items():
+    for to, requested in _by_broker(changes).items():
         fields = [
             {
                 "resource_type": each.kind,
@@ -89,9 +89,9 @@ def alter_configs(
                     for change in changes[each]
                 ],
             }
-            for each in asked
+            for each in requested
         ]
-        answer = cluster.ask(
+        answer = cluster.request(
             "incremental_alter_configs", to=to, resources=fields, validate_only=validate_only
         )
         for result in answer.responses:
@@ -99,19 +99,19 @@ def alter_configs(
 
 
 def list_config_resources(cluster: Cluster, kind: int) -> list[str]:
-    """Names of those that have settings of their own (KIP-1142). Raises Unsupported.
+    """Names of resources with their own settings (KIP-1142). Raises Unsupported.
 
-    The first version of the request, from before it had kinds, knows client metrics only.
+    Version 0 of the request lists client metrics only.
     """
     if kind != CLIENT_METRICS and cluster.version_of("list_config_resources") == 0:
         raise Unsupported("The broker lists client metrics only (LIST_CONFIG_RESOURCES version 0)")
-    answer = cluster.ask("list_config_resources", resource_types=[kind])
+    answer = cluster.request("list_config_resources", resource_types=[kind])
     check(answer.error_code)
     return sorted(each.resource_name for each in answer.config_resources if each.resource_type == kind)
 
 
 def configured_groups(cluster: Cluster) -> list[str] | None:
-    """Groups with settings of their own, members or not; None where the broker cannot or may not tell."""
+    """Groups with their own settings. Returns None if the request is unsupported or not authorized."""
     try:
         return list_config_resources(cluster, GROUP)
     except Unsupported:
@@ -123,7 +123,7 @@ def configured_groups(cluster: Cluster) -> list[str] | None:
 
 
 def _by_broker(resources: Iterable[Resource]) -> dict[int | None, list[Resource]]:
-    """A broker's own settings are known to that broker alone; the rest to any."""
+    """Requests by target: settings of a broker come from that broker, others from any."""
     parts: dict[int | None, list[Resource]] = {}
     for each in resources:
         to = _broker_id(each.name) if each.kind in (BROKER, BROKER_LOGGER) and each.name else None
@@ -135,7 +135,7 @@ def _broker_id(name: str) -> int:
     try:
         return int(name)
     except ValueError:
-        raise BadSettings(f"{name!r} is no id of a broker: expected a number") from None
+        raise BadSettings(f"{name!r} is not a broker id: expected a number") from None
 
 
 def _entry(raw: Any) -> ConfigEntry:

@@ -1,4 +1,4 @@
-"""ElectLeaders: another replica takes the lead (KIP-183, KIP-460). The controller answers."""
+"""ElectLeaders: elects other replicas as leaders (KIP-183, KIP-460). The controller answers."""
 
 from collections.abc import Collection
 from enum import Enum
@@ -13,18 +13,18 @@ ELECTION_NOT_NEEDED = 84
 
 class ElectionType(Enum):
     PREFERRED = 0
-    """The first of a partition's replicas, if it is in sync."""
+    """The first replica of the partition, if it is in sync."""
     UNCLEAN = 1
-    """Any replica, where no one in sync is alive. Records may be lost."""
+    """Any live replica if no live replica is in sync. Records may be lost."""
 
 
 def elect_leaders(
     cluster: Cluster, kind: ElectionType, partitions: Collection[TopicPartition] | None
 ) -> dict[TopicPartition, BrokerError | None]:
-    """The error of each partition, None for one that has a new leader.
+    """The error of each partition, or None if it has a new leader.
 
-    Partitions that need no election answer ELECTION_NOT_NEEDED; when all are asked for (None), a broker
-    leaves them out.
+    A partition that needs no election has the error ELECTION_NOT_NEEDED. A request for all partitions (None)
+    omits these.
     """
     to = cluster.controller_id
     if kind is not ElectionType.PREFERRED and cluster.version_of("elect_leaders", to=to) == 0:
@@ -35,7 +35,7 @@ def elect_leaders(
             {"topic": name, "partitions": indexes} for name, indexes in by_topic(sorted(partitions)).items()
         ]
 
-    answer = cluster.ask_controller(
+    answer = cluster.send_to_controller(
         "elect_leaders",
         election_type=kind.value,
         topic_partitions=topics,

@@ -1,7 +1,7 @@
 """The features of Apache Kafka 4.3 by level: release names, defaults, dependencies.
 
-Facts of Kafka's MetadataVersion and Feature tables, which its tools carry with them and no request gives. A
-cluster that is newer has levels that are not here: they are shown as unknown, never guessed.
+The tables of Kafka's MetadataVersion and Feature classes, which no request returns. Levels of a newer cluster
+are not in them and are shown as unknown.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ LATEST_RELEASE = _RELEASES[_LATEST_PRODUCTION]
 
 
 class UnknownLevel(ValueError):
-    """No such feature, release or level in 4.3; the message is Kafka's."""
+    """The feature, release or level does not exist in 4.3. The message is Kafka's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Features of a cluster (KIP-584): what brokers support, what is finalized, and UpdateFeatures.
 
-What is supported and finalized comes with ApiVersions, version 4 where it can be had: older ones leave out
-features whose lowest level is 0 (KAFKA-17492).
+The levels come from ApiVersions, in version 4 if the broker serves it: older versions omit features whose
+lowest level is 0 (KAFKA-17492).
 """
 
 from collections.abc import Mapping
@@ -24,20 +24,20 @@ class Feature:
     lowest: int
     highest: int
     finalized: int
-    """0 where nothing is finalized."""
+    """0 if the feature is not finalized."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
     epoch: int | None
-    """Of the finalized levels; None where the cluster finalizes none."""
+    """The epoch of the finalized levels. None if the cluster finalizes no features."""
     features: tuple[Feature, ...]
     """By name."""
 
 
 def describe_features(cluster: Cluster, node: int | None = None) -> Features:
-    """As broker `node` (any, if none is named) knows them."""
-    answer = cluster.ask(
+    """The features of broker `node`, or of any broker."""
+    answer = cluster.request(
         "api_versions", to=node, client_software_name="barnabas", client_software_version=__version__
     )
     check(answer.error_code)
@@ -59,7 +59,7 @@ def update_features(
     validate_only: bool = False,
     to: int | None = None,
 ) -> dict[str, BrokerError | None]:
-    """Set each feature to its level (0 disables it). Gives each feature's error, None where it was done."""
+    """Sets each feature to its level (0 disables it). Returns the error of each feature, or None."""
     version = cluster.version_of("update_features", to=to)
     updates = [
         {
@@ -70,7 +70,7 @@ def update_features(
         }
         for name, level in levels.items()
     ]
-    answer = cluster.ask(
+    answer = cluster.request(
         "update_features",
         to=to,
         max_version=version if version <= _RESULTS_UNTIL else None,

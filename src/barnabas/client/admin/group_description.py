@@ -1,7 +1,7 @@
-"""ConsumerGroupDescribe and DescribeGroups: a group's state, its members and what they have.
+"""ConsumerGroupDescribe and DescribeGroups: the state of a group, its members and their assignments.
 
-The newer request is asked first; a group that it does not know is asked for with the older one, as Kafka's
-admin client does. What classic members sent each other (`ConsumerProtocolAssignment`) is decoded here.
+The newer request is sent first. If it does not find the group, the older request follows, as in Kafka's admin
+client. The assignments of classic members (`ConsumerProtocolAssignment`) are decoded here.
 """
 
 import struct
@@ -21,22 +21,22 @@ _VERSION = struct.Struct(">h")
 
 
 class NotAConsumerGroup(ClientError):
-    """The members of the group are no consumers: Kafka Connect's workers, for example."""
+    """The members of the group are not consumers, but for example workers of Kafka Connect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     id: str
     instance_id: str | None
-    """Of a static member."""
+    """The group instance id of a static member."""
     client_id: str
     host: str
     assignment: tuple[TopicPartition, ...]
     target: tuple[TopicPartition, ...] | None = None
-    """What it is going to have; only groups of the new protocol tell."""
+    """The target assignment. Only groups of the consumer protocol have one."""
     epoch: int | None = None
     is_upgraded: bool | None = None
-    """Whether a member of a new group speaks the new protocol itself; None where nobody says."""
+    """Whether a member uses the consumer protocol itself. None if the response does not include it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def describe_groups(cluster: Cluster, groups: Iterable[str]) -> list[GroupDescri
 
 
 def state_of(cluster: Cluster, group: str) -> str:
-    """`Dead` for a group that does not exist. Raises NotAConsumerGroup."""
+    """Returns `Dead` if the group does not exist. Raises NotAConsumerGroup."""
     try:
         return describe_group(cluster, group).state
     except BrokerError as error:
@@ -79,7 +79,7 @@ def state_of(cluster: Cluster, group: str) -> str:
 def _describe(cluster: Cluster, group: str) -> GroupDescription:
     reason: str | None = None
     try:
-        answer = cluster.ask_coordinator(GROUP, group, "consumer_group_describe", group_ids=[group])
+        answer = cluster.send_to_coordinator(GROUP, group, "consumer_group_describe", group_ids=[group])
         (raw,) = answer.groups
         check(raw.error_code, raw.error_message)
         return _of_consumers(raw, _coordinator(cluster, group))
@@ -89,8 +89,8 @@ def _describe(cluster: Cluster, group: str) -> GroupDescription:
         if error.code not in (_NOT_FOUND, _UNSUPPORTED):
             raise
         reason = error.message if error.code == _NOT_FOUND else None
-    (raw,) = cluster.ask_coordinator(GROUP, group, "describe_groups", groups=[group]).groups
-    # The newer request says better why there is no such group.
+    (raw,) = cluster.send_to_coordinator(GROUP, group, "describe_groups", groups=[group]).groups
+    # The newer request has the better error message for a missing group.
     check(raw.error_code, reason if reason and raw.error_code == _NOT_FOUND else raw.error_message)
     if raw.protocol_type not in ("", CONSUMER_PROTOCOL):
         raise NotAConsumerGroup(f"GroupId {group} is not a consumer group ({raw.protocol_type}).")
@@ -108,8 +108,8 @@ def _of_consumers(raw: Any, coordinator: Node) -> GroupDescription:
             each.instance_id,
             each.client_id,
             each.client_host,
-            _places(each.assignment.topic_partitions),
-            _places(each.target_assignment.topic_partitions),
+            _topic_partitions(each.assignment.topic_partitions),
+            _topic_partitions(each.target_assignment.topic_partitions),
             each.member_epoch,
             None if each.member_type == -1 else each.member_type == 1,
         )
@@ -142,14 +142,14 @@ def _of_classic(raw: Any, coordinator: Node) -> GroupDescription:
     return GroupDescription(raw.group_id, CLASSIC, state, raw.protocol_data, coordinator, members)
 
 
-def _places(topics: Any) -> tuple[TopicPartition, ...]:
+def _topic_partitions(topics: Any) -> tuple[TopicPartition, ...]:
     return tuple(sorted((each.topic_name, number) for each in topics for number in each.partitions))
 
 
 def decode_assignment(content: bytes) -> tuple[TopicPartition, ...]:
-    """What a classic group's leader gave a member; nothing while the group rebalances.
+    """The assignment of a classic member. Empty while the group rebalances.
 
-    The version stands in front. A newer one than is known begins with the fields of those before it.
+    The data begins with a version. A newer version begins with the fields of the older ones.
     """
     if len(content) < _VERSION.size:
         return ()

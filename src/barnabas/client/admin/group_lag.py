@@ -1,7 +1,7 @@
-"""How far a group is behind: its committed offsets, the ends of the partitions, and who reads which.
+"""The lag of a group: its committed offsets, the end offsets, and the assigned members.
 
-A partition that has no end to be found (it is gone, or has no leader) has a lag of None, as has one without
-a committed offset.
+The lag is None if the end offset is unknown (the partition was deleted, or has no leader) or if there is no
+committed offset.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ class PartitionLag:
     committed: CommittedOffset | None
     end: int | None
     member: Member | None
-    """Who has the partition; None where nobody does."""
+    """The member that the partition is assigned to. None if it is unassigned."""
 
     @property
     def current(self) -> int | None:
@@ -37,16 +37,20 @@ class PartitionLag:
 def lag_of(cluster: Cluster, group: GroupDescription) -> list[PartitionLag]:
     """Every partition that is assigned or has a committed offset."""
     committed = committed_offsets(cluster, group.id)
-    assigned = {place for member in group.members for place in member.assignment}
+    assigned = {topic_partition for member in group.members for topic_partition in member.assignment}
     return joined(group.members, committed, ends_of(cluster, assigned | committed.keys()))
 
 
 def ends_of(cluster: Cluster, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
-    """The ends that can be found."""
+    """The end offsets that are known."""
     if not partitions:
         return {}
     found = list_offsets(cluster, dict.fromkeys(sorted(partitions), LATEST))
-    return {place: each.offset for place, each in found.items() if isinstance(each, ListedOffset)}
+    return {
+        topic_partition: each.offset
+        for topic_partition, each in found.items()
+        if isinstance(each, ListedOffset)
+    }
 
 
 def joined(
@@ -54,18 +58,25 @@ def joined(
     committed: Mapping[TopicPartition, CommittedOffset],
     ends: Mapping[TopicPartition, int],
 ) -> list[PartitionLag]:
-    """Members with most partitions first, then partitions that nobody has; each part by topic and number."""
+    """Members with most partitions first, then unassigned partitions. Each part is sorted by partition."""
     rows = []
     taken = set()
     for member in sorted(members, key=lambda each: -len(each.assignment)):
-        for place in sorted(member.assignment):
-            taken.add(place)
-            rows.append(PartitionLag(*place, committed.get(place), ends.get(place), member))
-    nobodys = sorted(committed.keys() - taken)
-    return rows + [PartitionLag(*place, committed[place], ends.get(place), None) for place in nobodys]
+        for topic_partition in sorted(member.assignment):
+            taken.add(topic_partition)
+            rows.append(
+                PartitionLag(
+                    *topic_partition, committed.get(topic_partition), ends.get(topic_partition), member
+                )
+            )
+    unassigned = sorted(committed.keys() - taken)
+    return rows + [
+        PartitionLag(*topic_partition, committed[topic_partition], ends.get(topic_partition), None)
+        for topic_partition in unassigned
+    ]
 
 
 def total_lag(rows: Sequence[PartitionLag]) -> int | None:
-    """The sum of what is known; None where nothing is."""
+    """The sum of the known lags. None if no lag is known."""
     known = [row.lag for row in rows if row.lag is not None]
     return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""OffsetFetch, OffsetCommit and OffsetDelete: what a group has committed, read and changed from outside."""
+"""OffsetFetch, OffsetCommit and OffsetDelete: reads and changes the committed offsets of a group."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
@@ -8,13 +8,13 @@ from barnabas.client.cluster import GROUP, Cluster
 from barnabas.client.errors import BrokerError, check
 
 _ONE_GROUP = 7
-"""The last version of OffsetFetch for one group; later ones ask for several, and by topic ids."""
+"""The last version of OffsetFetch for one group. Later ones take several groups, and topic ids."""
 
 _TOPIC_NAMES = 9
 """The last version of OffsetCommit with names of topics."""
 
 _OF_COORDINATOR = {14, 15, 16}
-"""Errors that say nothing of the partition: the coordinator is loading, away, or another one."""
+"""Errors of the coordinator, not of the partition: it is loading, not available, or has moved."""
 
 
 class CommittedOffset(NamedTuple):
@@ -24,10 +24,10 @@ class CommittedOffset(NamedTuple):
 
 
 def committed_offsets(cluster: Cluster, group: str) -> dict[TopicPartition, CommittedOffset]:
-    """All of them; none for a group that does not exist."""
+    """All committed offsets. Empty if the group does not exist."""
 
     def attempt() -> dict[TopicPartition, CommittedOffset]:
-        answer = cluster.ask_coordinator(
+        answer = cluster.send_to_coordinator(
             GROUP, group, "offset_fetch", max_version=_ONE_GROUP, group_id=group, topics=None
         )
         check(answer.error_code)
@@ -48,7 +48,7 @@ def committed_offsets(cluster: Cluster, group: str) -> dict[TopicPartition, Comm
 def commit_offsets(
     cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int], *, metadata: str = ""
 ) -> None:
-    """Set the offsets of a group without members; the group is made where there is none.
+    """Sets the offsets of a group without members. Creates the group if it does not exist.
 
     Raises the first error.
     """
@@ -61,7 +61,7 @@ def commit_offsets(
         )
 
     def attempt() -> list[BrokerError]:
-        answer = cluster.ask_coordinator(
+        answer = cluster.send_to_coordinator(
             GROUP,
             group,
             "offset_commit",
@@ -83,10 +83,10 @@ def commit_offsets(
 def delete_offsets(
     cluster: Cluster, group: str, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, BrokerError | None]:
-    """For each partition its error, or None where the offset is gone. Raises the error of the whole group."""
+    """The error of each partition, or None if its offset was deleted. Raises the error of the group."""
 
     def attempt() -> dict[TopicPartition, BrokerError | None]:
-        answer = cluster.ask_coordinator(
+        answer = cluster.send_to_coordinator(
             GROUP, group, "offset_delete", group_id=group, topics=_by_topic(partitions)
         )
         check(answer.error_code)

@@ -1,7 +1,7 @@
-"""ListGroups and DeleteGroups: which groups a cluster has, and the end of some of them.
+"""ListGroups and DeleteGroups: lists and deletes the groups of a cluster.
 
-Every broker knows the groups it coordinates, so all brokers are asked. Names of states and types are Kafka's
-own (`Stable`, `Classic`), whatever case the broker writes them in.
+A broker lists the groups that it coordinates, so the request goes to all brokers. Names of states and types
+are Kafka's own (`Stable`, `Classic`), independent of the case that the broker uses.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,7 +22,7 @@ STATES = (
     "Assigning",
     "Reconciling",
 )
-"""Of a group of consumers."""
+"""States of a consumer group."""
 
 UNKNOWN = "Unknown"
 CONSUMER_PROTOCOL = "consumer"
@@ -35,7 +35,7 @@ _STATES_SINCE, _TYPES_SINCE = 4, 5
 class GroupListing(NamedTuple):
     id: str
     state: str
-    """`Unknown` where the broker is too old to tell."""
+    """`Unknown` if the broker is too old to return it."""
     type: str
     protocol_type: str
     """`consumer`, or empty for a group that only has offsets."""
@@ -49,26 +49,30 @@ def list_groups(
     cluster: Cluster, states: Collection[str] = (), types: Collection[str] = ()
 ) -> list[GroupListing]:
     """Groups of all kinds, in these states and of these types (all, if none is named), by name."""
-    found = {each.id: each for node in sorted(cluster.nodes) for each in _ask(cluster, node, states, types)}
+    found = {
+        each.id: each for node in sorted(cluster.nodes) for each in _request(cluster, node, states, types)
+    }
     return [found[id_] for id_ in sorted(found)]
 
 
 def list_consumer_groups(
     cluster: Cluster, states: Collection[str] = (), types: Collection[str] = ()
 ) -> list[GroupListing]:
-    """The groups of consumers alone."""
+    """Consumer groups only."""
     return [each for each in list_groups(cluster, states, types) if each.is_of_consumers]
 
 
-def _ask(cluster: Cluster, node: int, states: Collection[str], types: Collection[str]) -> list[GroupListing]:
+def _request(
+    cluster: Cluster, node: int, states: Collection[str], types: Collection[str]
+) -> list[GroupListing]:
     version = cluster.version_of("list_groups", to=node)
     if states and version < _STATES_SINCE:
         raise Unsupported("The broker does not list groups by state: it is older than Kafka 2.6")
     if types and version < _TYPES_SINCE and CLASSIC not in types:
-        return []  # all groups of a broker that knows no types are classic ones
+        return []  # a broker without group types has classic groups only
 
     def attempt() -> list[GroupListing]:
-        answer = cluster.ask("list_groups", to=node, states_filter=list(states), types_filter=list(types))
+        answer = cluster.request("list_groups", to=node, states_filter=list(states), types_filter=list(types))
         check(answer.error_code)
         return [
             GroupListing(
@@ -84,18 +88,18 @@ def _ask(cluster: Cluster, node: int, states: Collection[str], types: Collection
 
 
 def named(word: str, names: Iterable[str]) -> str:
-    """The name that `word` is in some case, or `Unknown`."""
+    """Matches `word` without case. Returns `Unknown` if no name matches."""
     return next((name for name in names if name.lower() == word.lower()), UNKNOWN)
 
 
 def delete_groups(cluster: Cluster, groups: Iterable[str]) -> dict[str, BrokerError | None]:
-    """Groups and their offsets; for each its error, or None where it is gone."""
+    """Deletes groups and their offsets. Returns the error of each group, or None if it was deleted."""
     return {group: _delete(cluster, group) for group in dict.fromkeys(groups)}
 
 
 def _delete(cluster: Cluster, group: str) -> BrokerError | None:
     def attempt() -> None:
-        answer = cluster.ask_coordinator(GROUP, group, "delete_groups", groups_names=[group])
+        answer = cluster.send_to_coordinator(GROUP, group, "delete_groups", groups_names=[group])
         for result in answer.results:
             check(result.error_code)
 

@@ -1,6 +1,6 @@
-"""Points in time and durations as ISO 8601 writes them, read as strictly as Kafka's tools read them.
+"""Parses points in time and durations of ISO 8601 as strictly as Kafka's tools.
 
-A date and time without a zone is taken for UTC. Days have 24 hours; years and months are no durations.
+A date and time without a zone is UTC. Days have 24 hours. Years and months are not durations.
 """
 
 import datetime as dt
@@ -19,7 +19,7 @@ _DURATION = re.compile(
 
 
 class BadTime(BadSettings):
-    """What was written is no time or no duration."""
+    """The text is not a time or not a duration."""
 
 
 def parse_datetime(text: str) -> int:

@@ -1,7 +1,7 @@
-"""Requests that only the leaders of partitions answer: who leads, one request to each, and again if it moved.
+"""Requests to the leaders of partitions: one request to each leader, repeated if a leader has moved.
 
-A partition that cannot be answered has its error as its value: nothing is raised for one partition. A topic
-or partition that does not exist is an error at once, where Kafka's admin client asks on for a minute.
+A partition that fails has its error as its value; nothing is raised for a single partition. A topic or
+partition that does not exist is an error at once. Kafka's admin client would retry for a minute.
 """
 
 from collections.abc import Callable, Collection
@@ -17,28 +17,32 @@ _NO_LEADER = -1
 T = TypeVar("T")
 
 
-def ask_leaders(
+def send_to_leaders(
     cluster: Cluster,
     wanted: Collection[TopicPartition],
-    ask: Callable[[int, list[TopicPartition]], dict[TopicPartition, T | BrokerError]],
+    send: Callable[[int, list[TopicPartition]], dict[TopicPartition, T | BrokerError]],
 ) -> dict[TopicPartition, T | BrokerError]:
-    """`ask(leader, its partitions)` for every leader; what came with an error that passes is asked again."""
+    """Calls `send(leader, its partitions)` for every leader. Retries partitions with a retriable error."""
     found: dict[TopicPartition, T | BrokerError] = {}
 
     def attempt() -> None:
-        missing = [place for place in wanted if place not in found or _passes(found[place])]
+        missing = [
+            topic_partition
+            for topic_partition in wanted
+            if topic_partition not in found or _is_retriable(found[topic_partition])
+        ]
         leaders = _leaders(cluster, missing)
         parts: dict[int, list[TopicPartition]] = {}
-        for place in missing:
-            leader = leaders[place]
+        for topic_partition in missing:
+            leader = leaders[topic_partition]
             if isinstance(leader, BrokerError):
-                found[place] = leader
+                found[topic_partition] = leader
             else:
-                parts.setdefault(leader, []).append(place)
-        for leader, places in sorted(parts.items()):
-            found.update(_answers(leader, places, ask, is_only=len(parts) == 1))
+                parts.setdefault(leader, []).append(topic_partition)
+        for leader, topic_partitions in sorted(parts.items()):
+            found.update(_answers(leader, topic_partitions, send, is_only=len(parts) == 1))
         for each in found.values():
-            if isinstance(each, BrokerError) and _passes(each):
+            if isinstance(each, BrokerError) and _is_retriable(each):
                 raise each
 
     try:
@@ -46,51 +50,64 @@ def ask_leaders(
     except BrokerError:
         if not found:
             raise
-    return {place: found[place] for place in wanted}
+    return {topic_partition: found[topic_partition] for topic_partition in wanted}
 
 
 def _answers(
     leader: int,
-    places: list[TopicPartition],
-    ask: Callable[[int, list[TopicPartition]], dict[TopicPartition, T | BrokerError]],
+    topic_partitions: list[TopicPartition],
+    send: Callable[[int, list[TopicPartition]], dict[TopicPartition, T | BrokerError]],
     *,
     is_only: bool,
 ) -> dict[TopicPartition, T | BrokerError]:
-    """A broker that is away takes only its own partitions with it, unless it is the only one asked."""
+    """An unreachable broker fails its own partitions only, unless it is the only leader."""
     try:
-        answers = ask(leader, places)
+        answers = send(leader, topic_partitions)
     except Unreachable as error:
         if is_only:
             raise
-        return {place: BrokerError(_LEADER_NOT_AVAILABLE, str(error)) for place in places}
+        return {
+            topic_partition: BrokerError(_LEADER_NOT_AVAILABLE, str(error))
+            for topic_partition in topic_partitions
+        }
     silent = f"The response from broker {leader} did not contain a result for topic partition "
-    return {place: answers.get(place, BrokerError(-1, f"{silent}{place[0]}-{place[1]}")) for place in places}
+    return {
+        topic_partition: answers.get(
+            topic_partition, BrokerError(-1, f"{silent}{topic_partition[0]}-{topic_partition[1]}")
+        )
+        for topic_partition in topic_partitions
+    }
 
 
 def _leaders(cluster: Cluster, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int | BrokerError]:
     leaders: dict[TopicPartition, int | BrokerError] = {}
     for topic in cluster.metadata(sorted({topic for topic, _ in wanted})).topics:
         for partition in topic.partitions:
-            place = topic.name, partition.partition_index
+            topic_partition = topic.name, partition.partition_index
             if partition.error_code != 0:
-                leaders[place] = BrokerError(partition.error_code)
+                leaders[topic_partition] = BrokerError(partition.error_code)
             elif partition.leader_id == _NO_LEADER:
-                leaders[place] = BrokerError(_LEADER_NOT_AVAILABLE)
+                leaders[topic_partition] = BrokerError(_LEADER_NOT_AVAILABLE)
             else:
-                leaders[place] = partition.leader_id
+                leaders[topic_partition] = partition.leader_id
         if topic.error_code != 0:
-            for place in wanted:
-                if place[0] == topic.name:
-                    leaders[place] = BrokerError(topic.error_code, _topic_message(topic.error_code, place))
-    return {place: leaders.get(place, BrokerError(_UNKNOWN_TOPIC_OR_PARTITION)) for place in wanted}
+            for topic_partition in wanted:
+                if topic_partition[0] == topic.name:
+                    leaders[topic_partition] = BrokerError(
+                        topic.error_code, _topic_message(topic.error_code, topic_partition)
+                    )
+    return {
+        topic_partition: leaders.get(topic_partition, BrokerError(_UNKNOWN_TOPIC_OR_PARTITION))
+        for topic_partition in wanted
+    }
 
 
-def _topic_message(code: int, place: TopicPartition) -> str:
-    failed = f"Failed to fetch metadata for partition {place[0]}-{place[1]}"
+def _topic_message(code: int, topic_partition: TopicPartition) -> str:
+    failed = f"Failed to fetch metadata for partition {topic_partition[0]}-{topic_partition[1]}"
     if code == _UNKNOWN_TOPIC_OR_PARTITION:
-        return f"{failed} because metadata for topic `{place[0]}` could not be found"
+        return f"{failed} because metadata for topic `{topic_partition[0]}` could not be found"
     return f"{failed}: {BrokerError(code).message}"
 
 
-def _passes(value: object) -> bool:
+def _is_retriable(value: object) -> bool:
     return isinstance(value, BrokerError) and value.is_retriable and value.code != _UNKNOWN_TOPIC_OR_PARTITION

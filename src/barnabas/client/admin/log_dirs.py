@@ -1,4 +1,4 @@
-"""DescribeLogDirs: what lies in the log directories of brokers, and how much room there is around it."""
+"""DescribeLogDirs: the replicas in the log directories of brokers, and the size of the volumes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ class LogPartition(NamedTuple):
     size: int
     offset_lag: int
     is_future: bool
-    """A copy that is on its way to this directory."""
+    """Whether this is the future replica of a move to this directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
     path: str
     error: BrokerError | None
-    """The directory is offline, for example; there is nothing else to know then."""
+    """The error of the directory, for example if it is offline. Other fields are empty then."""
     partitions: tuple[LogPartition, ...]
     """By topic and partition."""
     total_bytes: int | None
-    """Of the volume; None where the broker is too old to say (before 3.3)."""
+    """Bytes of the volume. None for brokers before 3.3."""
     usable_bytes: int | None
 
     @property
@@ -39,18 +39,18 @@ class LogDir:
 def describe_log_dirs(
     cluster: Cluster, brokers: Iterable[int], partitions: Mapping[str, Sequence[int]] | None = None
 ) -> dict[int, tuple[LogDir, ...]]:
-    """Of each broker, by path, with these partitions of each topic (None: with all).
+    """The log directories of each broker by path, with these partitions (None: all).
 
-    Raises the first error of a broker; a directory's own is in its `error`.
+    Raises the first error of a broker. The error of a directory is in its `error`.
     """
     topics = None
     if partitions is not None:
         topics = [{"topic": name, "partitions": list(indexes)} for name, indexes in partitions.items()]
     found = {}
     for broker in brokers:
-        answer = cluster.ask("describe_log_dirs", to=broker, topics=topics)
+        answer = cluster.request("describe_log_dirs", to=broker, topics=topics)
         if not answer.results:
-            # Before version 3 a refusal had no code of its own: Kafka's client reads an empty answer as one.
+            # Before version 3 there was no error code: Kafka's client reads an empty response as an error.
             raise BrokerError(answer.error_code or _CLUSTER_AUTHORIZATION_FAILED)
         found[broker] = tuple(sorted(map(_log_dir, answer.results), key=lambda each: each.path))
     return found

@@ -1,7 +1,7 @@
 """New offsets for a group without members: the strategies, and the plan that one of them makes.
 
-A strategy is a value; `plan_reset` asks the cluster for what the strategy needs, and the pure function
-`decide` turns it into the plan. Nothing is changed here: `group_offsets.commit_offsets` carries a plan out.
+A strategy is a value. `plan_reset` requests the offsets that the strategy needs, and the pure function
+`decide` makes the plan. Nothing is changed here: `group_offsets.commit_offsets` executes a plan.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ class ToLatest:
 
 @dataclass(frozen=True, slots=True)
 class ToCurrent:
-    """The committed offset; the end of the log where there is none."""
+    """The committed offset, or the end of the log if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ToOffset:
 @dataclass(frozen=True, slots=True)
 class ShiftBy:
     count: int
-    """Back, if negative."""
+    """Negative moves back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ Strategy = ToEarliest | ToLatest | ToCurrent | ToOffset | ShiftBy | ToTime | ToO
 
 
 class Adjustment(Enum):
-    """Why a new offset is not the one that was asked for."""
+    """Why a new offset differs from the requested one."""
 
     HIGHER_THAN_END = "higher than the latest offset"
     LOWER_THAN_START = "lower than the earliest offset"
@@ -66,18 +66,18 @@ class Adjustment(Enum):
 
 
 class NothingToShift(BadSettings):
-    """There is no committed offset to count from."""
+    """The partition has no committed offset to shift."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """What a strategy may need to know of a partition."""
+    """The offsets of a partition that a strategy may need."""
 
     start: int
     end: int
     committed: int | None = None
     at_time: int | None = None
-    """The offset of the time that is asked for; None where no record is that late."""
+    """The offset of the requested time. None if no record is that recent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,78 +86,84 @@ class NewOffset:
     partition: int
     committed: int | None
     offset: int
-    asked: int | None = None
-    """What the strategy came to before it was adjusted."""
+    requested: int | None = None
+    """The offset of the strategy before it was adjusted."""
     adjustment: Adjustment | None = None
 
 
 def decide(strategy: Strategy, facts: Mapping[TopicPartition, PartitionFacts]) -> tuple[NewOffset, ...]:
     """By topic and partition. Raises NothingToShift."""
-    return tuple(_decide_one(strategy, place, facts[place]) for place in sorted(facts))
+    return tuple(
+        _decide_one(strategy, topic_partition, facts[topic_partition]) for topic_partition in sorted(facts)
+    )
 
 
-def _decide_one(strategy: Strategy, place: TopicPartition, facts: PartitionFacts) -> NewOffset:
+def _decide_one(strategy: Strategy, topic_partition: TopicPartition, facts: PartitionFacts) -> NewOffset:
     match strategy:
         case ToEarliest():
-            return NewOffset(*place, facts.committed, facts.start)
+            return NewOffset(*topic_partition, facts.committed, facts.start)
         case ToLatest():
-            return NewOffset(*place, facts.committed, facts.end)
+            return NewOffset(*topic_partition, facts.committed, facts.end)
         case ToCurrent():
             offset = facts.end if facts.committed is None else facts.committed
-            return NewOffset(*place, facts.committed, offset)
+            return NewOffset(*topic_partition, facts.committed, offset)
         case ToTime():
             if facts.at_time is None:
                 late = Adjustment.NO_RECORD_THAT_LATE
-                return NewOffset(*place, facts.committed, facts.end, None, late)
-            return NewOffset(*place, facts.committed, facts.at_time)
+                return NewOffset(*topic_partition, facts.committed, facts.end, None, late)
+            return NewOffset(*topic_partition, facts.committed, facts.at_time)
         case ToOffset(offset):
-            return _within(place, facts, offset)
+            return _within(topic_partition, facts, offset)
         case ToOffsets(offsets):
-            return _within(place, facts, offsets[place])
+            return _within(topic_partition, facts, offsets[topic_partition])
         case ShiftBy(count):
             if facts.committed is None:
                 raise NothingToShift(
-                    f"Cannot shift offset for partition {place[0]}-{place[1]} "
+                    f"Cannot shift offset for partition {topic_partition[0]}-{topic_partition[1]} "
                     "since there is no current committed offset"
                 )
-            return _within(place, facts, facts.committed + count)
+            return _within(topic_partition, facts, facts.committed + count)
 
 
-def _within(place: TopicPartition, facts: PartitionFacts, asked: int) -> NewOffset:
-    if asked > facts.end:
-        return NewOffset(*place, facts.committed, facts.end, asked, Adjustment.HIGHER_THAN_END)
-    if asked < facts.start:
-        return NewOffset(*place, facts.committed, facts.start, asked, Adjustment.LOWER_THAN_START)
-    return NewOffset(*place, facts.committed, asked, asked)
+def _within(topic_partition: TopicPartition, facts: PartitionFacts, requested: int) -> NewOffset:
+    if requested > facts.end:
+        return NewOffset(*topic_partition, facts.committed, facts.end, requested, Adjustment.HIGHER_THAN_END)
+    if requested < facts.start:
+        return NewOffset(
+            *topic_partition, facts.committed, facts.start, requested, Adjustment.LOWER_THAN_START
+        )
+    return NewOffset(*topic_partition, facts.committed, requested, requested)
 
 
 def plan_reset(
     cluster: Cluster, group: str, partitions: Collection[TopicPartition], strategy: Strategy
 ) -> tuple[NewOffset, ...]:
-    """Raises NothingToShift, and the first error of a partition that cannot be looked into."""
-    places = list(strategy.offsets) if isinstance(strategy, ToOffsets) else list(partitions)
-    if not places:
+    """Raises NothingToShift, and the first error of a partition."""
+    topic_partitions = list(strategy.offsets) if isinstance(strategy, ToOffsets) else list(partitions)
+    if not topic_partitions:
         return ()
-    starts = _listed(cluster, places, EARLIEST)
-    ends = _listed(cluster, places, LATEST)
-    times = _listed(cluster, places, strategy.timestamp) if isinstance(strategy, ToTime) else {}
+    starts = _listed(cluster, topic_partitions, EARLIEST)
+    ends = _listed(cluster, topic_partitions, LATEST)
+    times = _listed(cluster, topic_partitions, strategy.timestamp) if isinstance(strategy, ToTime) else {}
     committed = committed_offsets(cluster, group)
     facts = {
-        place: PartitionFacts(
-            starts[place],
-            ends[place],
-            committed[place].offset if place in committed else None,
-            times[place] if times.get(place, -1) >= 0 else None,
+        topic_partition: PartitionFacts(
+            starts[topic_partition],
+            ends[topic_partition],
+            committed[topic_partition].offset if topic_partition in committed else None,
+            times[topic_partition] if times.get(topic_partition, -1) >= 0 else None,
         )
-        for place in places
+        for topic_partition in topic_partitions
     }
     return decide(strategy, facts)
 
 
-def _listed(cluster: Cluster, places: Collection[TopicPartition], time: int) -> dict[TopicPartition, int]:
+def _listed(
+    cluster: Cluster, topic_partitions: Collection[TopicPartition], time: int
+) -> dict[TopicPartition, int]:
     found = {}
-    for place, each in list_offsets(cluster, dict.fromkeys(places, time)).items():
+    for topic_partition, each in list_offsets(cluster, dict.fromkeys(topic_partitions, time)).items():
         if not isinstance(each, ListedOffset):
             raise each
-        found[place] = each.offset
+        found[topic_partition] = each.offset
     return found

@@ -1,12 +1,12 @@
-"""ListOffsets: where partitions begin and end, and which offset belongs to a time."""
+"""ListOffsets: start and end offsets of partitions, and offsets of a time."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from barnabas.client.admin.leaders import TopicPartition, ask_leaders
+from barnabas.client.admin.leaders import TopicPartition, send_to_leaders
 from barnabas.client.cluster import Cluster
-from barnabas.client.codec import known_versions
 from barnabas.client.errors import BrokerError
+from barnabas.wire.message_codec import known_versions
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = (
     -1,
@@ -16,7 +16,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING
     -5,
     -6,
 )
-"""Timestamps with a meaning of their own."""
+"""Special timestamps of ListOffsets."""
 
 TIMES = {
     "latest": LATEST,
@@ -31,16 +31,16 @@ TIMES = {
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 _SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
-"""An older broker would take the special timestamp for a point in time before 1970."""
+"""The first version with each special timestamp: an older broker would read it as a time before 1970."""
 _UNSUPPORTED_VERSION = 35
 
 
 class ListedOffset(NamedTuple):
     offset: int
-    """-1 where no record is that young."""
+    """-1 if no record is that recent."""
     timestamp: int
     leader_epoch: int
-    """-1 where the broker knows none."""
+    """-1 if the broker returns none."""
 
 
 def list_offsets(
@@ -48,16 +48,23 @@ def list_offsets(
 ) -> dict[TopicPartition, ListedOffset | BrokerError]:
     """The offset at each partition's timestamp (milliseconds, or one of the constants above).
 
-    A partition that cannot be answered has its error as its value; nothing is raised for it.
+    A partition that fails has its error as its value; nothing is raised for it.
     """
 
-    def ask(node: int, places: list[TopicPartition]) -> dict[TopicPartition, ListedOffset | BrokerError]:
-        return _ask(cluster, node, {place: wanted[place] for place in places}, isolation)
+    def send(
+        node: int, topic_partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, ListedOffset | BrokerError]:
+        return _request(
+            cluster,
+            node,
+            {topic_partition: wanted[topic_partition] for topic_partition in topic_partitions},
+            isolation,
+        )
 
-    return ask_leaders(cluster, wanted, ask)
+    return send_to_leaders(cluster, wanted, send)
 
 
-def _ask(
+def _request(
     cluster: Cluster, node: int, wanted: Mapping[TopicPartition, int], isolation: int
 ) -> dict[TopicPartition, ListedOffset | BrokerError]:
     found: dict[TopicPartition, ListedOffset | BrokerError] = {}
@@ -73,7 +80,7 @@ def _ask(
         )
     if not topics:
         return found
-    answer = cluster.ask(
+    answer = cluster.request(
         "list_offsets",
         to=node,
         replica_id=-1,
@@ -83,11 +90,11 @@ def _ask(
     )
     for answered in answer.topics:
         for each in answered.partitions:
-            place = answered.name, each.partition_index
+            topic_partition = answered.name, each.partition_index
             if each.error_code == 0:
-                found[place] = ListedOffset(each.offset, each.timestamp, each.leader_epoch)
+                found[topic_partition] = ListedOffset(each.offset, each.timestamp, each.leader_epoch)
             else:
-                found[place] = BrokerError(each.error_code)
+                found[topic_partition] = BrokerError(each.error_code)
     return found
 
 
@@ -114,8 +121,8 @@ def start_offsets(cluster: Cluster, partitions: Collection[TopicPartition]) -> d
 
 def _all(found: Mapping[TopicPartition, ListedOffset | BrokerError]) -> dict[TopicPartition, int]:
     offsets = {}
-    for place, each in found.items():
+    for topic_partition, each in found.items():
         if isinstance(each, BrokerError):
             raise each
-        offsets[place] = each.offset
+        offsets[topic_partition] = each.offset
     return offsets

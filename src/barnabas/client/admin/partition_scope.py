@@ -1,4 +1,4 @@
-"""Partitions as users name them, `topic` for all of one and `topic:0,1` for some, and which of them exist."""
+"""Parses partitions, `topic` for all and `topic:0,1` for some, and checks that they exist."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,15 +10,15 @@ _UNKNOWN_TOPIC_OR_PARTITION, _LEADER_NOT_AVAILABLE = 3, 5
 
 
 class BadScope(BadSettings):
-    """What was written names no partitions."""
+    """The text does not name partitions."""
 
 
 class UnusablePartitions(BrokerError):
-    """Some of the partitions do not exist or have no leader; the message names them, in Kafka's words."""
+    """Some of the partitions do not exist or have no leader; the message is Kafka's and names them."""
 
 
 def parse_scope(text: str) -> tuple[str, list[int] | None]:
-    """The topic and its partitions, None for all. Raises BadScope, in Kafka's words."""
+    """The topic and its partitions, None for all. Raises BadScope with Kafka's text."""
     if ":" not in text:
         return text, None
     parts = text.rstrip(":").split(":")
@@ -35,7 +35,7 @@ def parse_scope(text: str) -> tuple[str, list[int] | None]:
 def resolve_scopes(cluster: Cluster, texts: Iterable[str]) -> list[TopicPartition]:
     """The partitions that `texts` name. Raises BadScope, and the broker's error for an unknown topic.
 
-    Partitions that are named one by one are taken as they are.
+    Partitions with a number are not checked.
     """
     scopes = [parse_scope(text) for text in texts]
     found = [(topic, number) for topic, numbers in scopes if numbers is not None for number in numbers]
@@ -62,17 +62,17 @@ def check_partitions(cluster: Cluster, partitions: Collection[TopicPartition]) -
     for topic in cluster.metadata(topics).topics if topics else ():
         check(topic.error_code)
         for each in topic.partitions:
-            place = topic.name, each.partition_index
-            existing.add(place)
-            if each.leader_id < 0 and place in partitions:
-                without_leader.append(place)
-    missing = [place for place in partitions if place not in existing]
+            topic_partition = topic.name, each.partition_index
+            existing.add(topic_partition)
+            if each.leader_id < 0 and topic_partition in partitions:
+                without_leader.append(topic_partition)
+    missing = [topic_partition for topic_partition in partitions if topic_partition not in existing]
     if missing:
-        told = f'The partitions "{_listed(missing)}" do not exist'
-        raise UnusablePartitions(_UNKNOWN_TOPIC_OR_PARTITION, told)
+        message = f'The partitions "{_listed(missing)}" do not exist'
+        raise UnusablePartitions(_UNKNOWN_TOPIC_OR_PARTITION, message)
     if without_leader:
-        told = f'The partitions "{_listed(without_leader)}" have no leader'
-        raise UnusablePartitions(_LEADER_NOT_AVAILABLE, told)
+        message = f'The partitions "{_listed(without_leader)}" have no leader'
+        raise UnusablePartitions(_LEADER_NOT_AVAILABLE, message)
 
 
 def _listed(partitions: Iterable[TopicPartition]) -> str:

@@ -1,12 +1,12 @@
-"""DescribeProducers: who writes to a partition, and which of its transactions are open (KIP-664).
+"""DescribeProducers: the producers of a partition and its open transactions (KIP-664).
 
-The leader of a partition answers, or a replica that is named.
+The leader of a partition answers, or a named replica.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from barnabas.client.admin.leaders import TopicPartition, ask_leaders
+from barnabas.client.admin.leaders import TopicPartition, send_to_leaders
 from barnabas.client.admin.reassignments import by_topic
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError
@@ -19,7 +19,7 @@ class ProducerState:
     last_sequence: int
     last_timestamp: int
     coordinator_epoch: int | None
-    """None before the producer's first transaction ended."""
+    """None until the first transaction of the producer has ended."""
     transaction_start: int | None
     """The offset of the open transaction's first record."""
 
@@ -32,30 +32,32 @@ def describe_producers(
 ) -> dict[TopicPartition, Producers]:
     """Raises the first error."""
     if broker is not None:
-        answers = _ask(cluster, broker, partitions)
+        answers = _request(cluster, broker, partitions)
     else:
-        answers = ask_leaders(cluster, partitions, lambda leader, asked: _ask(cluster, leader, asked))
+        answers = send_to_leaders(
+            cluster, partitions, lambda leader, requested: _request(cluster, leader, requested)
+        )
     found = {}
-    for place, producers in answers.items():
+    for topic_partition, producers in answers.items():
         if isinstance(producers, BrokerError):
             raise producers
-        found[place] = producers
+        found[topic_partition] = producers
     return found
 
 
-def _ask(
-    cluster: Cluster, node: int, asked: Collection[TopicPartition]
+def _request(
+    cluster: Cluster, node: int, requested: Collection[TopicPartition]
 ) -> dict[TopicPartition, Producers | BrokerError]:
-    topics = [{"name": name, "partition_indexes": indexes} for name, indexes in by_topic(asked).items()]
-    answer = cluster.ask("describe_producers", to=node, topics=topics)
+    topics = [{"name": name, "partition_indexes": indexes} for name, indexes in by_topic(requested).items()]
+    answer = cluster.request("describe_producers", to=node, topics=topics)
     found: dict[TopicPartition, Producers | BrokerError] = {}
     for topic in answer.topics:
         for partition in topic.partitions:
-            place = topic.name, partition.partition_index
+            topic_partition = topic.name, partition.partition_index
             if partition.error_code != 0:
-                found[place] = BrokerError(partition.error_code, partition.error_message)
+                found[topic_partition] = BrokerError(partition.error_code, partition.error_message)
                 continue
-            found[place] = tuple(
+            found[topic_partition] = tuple(
                 ProducerState(
                     each.producer_id,
                     each.producer_epoch,

@@ -1,7 +1,7 @@
 """Quotas of clients, users and addresses: DescribeClientQuotas and AlterClientQuotas (KIP-546).
 
 An entity is named by its parts, a kind and a name each: `(("user", "alice"), ("client-id", "app"))`. The name
-"" is the default of that kind, for everybody who has no quota of their own.
+"" is the default of that kind, for entities without a quota of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _ORDER = {USER: 0, CLIENT_ID: 1, IP: 2}
 
 Part = tuple[str, str]
 Wanted = tuple[str, str | None]
-"""A part to look for: None is any name."""
+"""A part to match. None matches any name."""
 
 
 class Quotas(NamedTuple):
@@ -32,14 +32,14 @@ class Quotas(NamedTuple):
 
 
 def describe_quotas(cluster: Cluster, wanted: Sequence[Wanted]) -> list[Quotas]:
-    """Of all entities that have exactly these parts, in the order of their names."""
-    answer = cluster.ask(
+    """The quotas of all entities with exactly these parts, sorted by name."""
+    answer = cluster.request(
         "describe_client_quotas", components=[_component(kind, name) for kind, name in wanted], strict=True
     )
     check(answer.error_code, answer.error_message)
     found = [
         Quotas(
-            tuple(sorted(((part.entity_type, part.entity_name or "") for part in entry.entity), key=_place)),
+            tuple(sorted(((part.entity_type, part.entity_name or "") for part in entry.entity), key=_rank)),
             {each.key: each.value for each in sorted(entry.values, key=lambda value: str(value.key))},
         )
         for entry in answer.entries or ()
@@ -49,7 +49,7 @@ def describe_quotas(cluster: Cluster, wanted: Sequence[Wanted]) -> list[Quotas]:
 
 def alter_quotas(cluster: Cluster, entity: Sequence[Part], changes: Mapping[str, float | None]) -> None:
     """None removes a quota."""
-    answer = cluster.ask(
+    answer = cluster.request(
         "alter_client_quotas",
         entries=[
             {
@@ -74,5 +74,5 @@ def _component(kind: str, name: str | None) -> dict[str, object]:
     return {"entity_type": kind, "match_type": _EXACT, "match": name}
 
 
-def _place(part: Part) -> int:
+def _rank(part: Part) -> int:
     return _ORDER.get(part[0], len(_ORDER))

@@ -1,7 +1,7 @@
 """Moving replicas between brokers: AlterPartitionReassignments, ListPartitionReassignments (KIP-455).
 
-The controller answers. A reassignment that is finished is no longer listed: whether it came to its end is
-seen by comparing a partition's replicas with the wanted ones, which is what `reassignment_states` does.
+The controller answers. A finished reassignment is no longer listed. `reassignment_states` compares the
+current replicas with the target to see whether it was completed.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,10 +16,10 @@ _UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
 class Reassignment(NamedTuple):
-    """One that goes on."""
+    """An active reassignment."""
 
     replicas: tuple[int, ...]
-    """Old and new ones."""
+    """Old and new replicas."""
     adding: tuple[int, ...]
     removing: tuple[int, ...]
 
@@ -29,21 +29,21 @@ class ReassignmentState:
     current: tuple[int, ...]
     target: tuple[int, ...]
     is_done: bool
-    """No reassignment of this partition goes on, whatever its replicas are."""
+    """No reassignment of this partition is active, whatever its replicas are."""
 
     @property
     def is_reached(self) -> bool:
         return self.is_done and self.current == self.target
 
 
-def partition_name(place: TopicPartition) -> str:
-    return f"{place[0]}-{place[1]}"
+def partition_name(topic_partition: TopicPartition) -> str:
+    return f"{topic_partition[0]}-{topic_partition[1]}"
 
 
 def list_reassignments(
     cluster: Cluster, partitions: Collection[TopicPartition] | None = None
 ) -> dict[TopicPartition, Reassignment]:
-    """Those of these partitions (None: of all) that go on."""
+    """The active reassignments of these partitions (None: of all)."""
     topics = None
     if partitions is not None:
         topics = [
@@ -51,7 +51,7 @@ def list_reassignments(
         ]
 
     def attempt() -> dict[TopicPartition, Reassignment]:
-        answer = cluster.ask_controller(
+        answer = cluster.send_to_controller(
             "list_partition_reassignments", timeout=_timeout(cluster), topics=topics
         )
         check(answer.error_code, answer.error_message)
@@ -72,14 +72,14 @@ def alter_reassignments(
     *,
     allow_replication_factor_change: bool = True,
 ) -> dict[TopicPartition, BrokerError]:
-    """Begin to move each partition to its replicas; None cancels a move. The refused ones and why."""
+    """Starts to reassign each partition to its replicas; None cancels. Returns errors by partition."""
     topics: dict[str, list[dict[str, object]]] = {}
     for (name, index), replicas in targets.items():
         wanted = None if replicas is None else list(replicas)
         topics.setdefault(name, []).append({"partition_index": index, "replicas": wanted})
 
     def attempt() -> dict[TopicPartition, BrokerError]:
-        answer = cluster.ask_controller(
+        answer = cluster.send_to_controller(
             "alter_partition_reassignments",
             timeout=_timeout(cluster),
             topics=[{"name": name, "partitions": partitions} for name, partitions in topics.items()],
@@ -97,7 +97,7 @@ def alter_reassignments(
 
 
 def replicas_of(cluster: Cluster, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replicas of every partition of these topics. Raises BrokerError for a topic that is not there."""
+    """The replicas of every partition of these topics. Raises BrokerError if a topic does not exist."""
     names = sorted(set(topics))
     if not names:
         return {}
@@ -114,31 +114,39 @@ def replicas_of(cluster: Cluster, topics: Iterable[str]) -> dict[TopicPartition,
 def replicas_of_partitions(
     cluster: Cluster, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Raises BrokerError where a topic or a partition is not there."""
+    """Raises BrokerError if a topic or a partition does not exist."""
     known = replicas_of(cluster, {topic for topic, _ in partitions})
-    missing = [place for place in partitions if place not in known]
+    missing = [topic_partition for topic_partition in partitions if topic_partition not in known]
     if missing:
         names = ", ".join(map(partition_name, missing))
         raise BrokerError(_UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition: {names}")
-    return {place: known[place] for place in partitions}
+    return {topic_partition: known[topic_partition] for topic_partition in partitions}
 
 
 def reassignment_states(
     cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]
 ) -> tuple[dict[TopicPartition, ReassignmentState], bool]:
-    """How far each wanted move is, and whether any reassignment goes on in the cluster, wanted or not.
+    """The state of each target, and whether any reassignment is active in the cluster.
 
-    A partition that is not there has no replicas.
+    A partition that does not exist has no replicas.
     """
     ongoing = list_reassignments(cluster)
-    settled = {place: replicas for place, replicas in targets.items() if place not in ongoing}
+    settled = {
+        topic_partition: replicas
+        for topic_partition, replicas in targets.items()
+        if topic_partition not in ongoing
+    }
     current = _existing(cluster, {topic for topic, _ in settled})
     states = {}
-    for place, replicas in targets.items():
-        if place in ongoing:
-            states[place] = ReassignmentState(ongoing[place].replicas, tuple(replicas), is_done=False)
+    for topic_partition, replicas in targets.items():
+        if topic_partition in ongoing:
+            states[topic_partition] = ReassignmentState(
+                ongoing[topic_partition].replicas, tuple(replicas), is_done=False
+            )
         else:
-            states[place] = ReassignmentState(current.get(place, ()), tuple(replicas), is_done=True)
+            states[topic_partition] = ReassignmentState(
+                current.get(topic_partition, ()), tuple(replicas), is_done=True
+            )
     return states, bool(ongoing)
 
 

@@ -1,30 +1,30 @@
-"""DeleteRecords: move the start of partitions forward (KIP-107)."""
+"""DeleteRecords: advances the log start offset of partitions (KIP-107)."""
 
 from collections.abc import Mapping
 
-from barnabas.client.admin.leaders import TopicPartition, ask_leaders
+from barnabas.client.admin.leaders import TopicPartition, send_to_leaders
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError
 
 HIGH_WATERMARK = -1
-"""In place of an offset: everything that consumers can see."""
+"""Instead of an offset: the high watermark."""
 
 
 def delete_records(
     cluster: Cluster, before: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | BrokerError]:
-    """Delete what is before each partition's offset. Gives the low watermark: where the partition begins now.
+    """Deletes the records before the offset of each partition. Returns the new low watermark.
 
-    A partition that refuses has its error as its value; nothing is raised for it.
+    A partition that fails has its error as its value; nothing is raised for it.
     """
 
-    def ask(node: int, places: list[TopicPartition]) -> dict[TopicPartition, int | BrokerError]:
+    def send(node: int, topic_partitions: list[TopicPartition]) -> dict[TopicPartition, int | BrokerError]:
         topics: dict[str, list[dict[str, int]]] = {}
-        for topic, partition in places:
+        for topic, partition in topic_partitions:
             topics.setdefault(topic, []).append(
                 {"partition_index": partition, "offset": before[topic, partition]}
             )
-        answer = cluster.ask(
+        answer = cluster.request(
             "delete_records",
             to=node,
             topics=[{"name": name, "partitions": partitions} for name, partitions in topics.items()],
@@ -38,4 +38,4 @@ def delete_records(
             for each in answered.partitions
         }
 
-    return ask_leaders(cluster, before, ask)
+    return send_to_leaders(cluster, before, send)

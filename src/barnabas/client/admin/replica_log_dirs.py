@@ -1,9 +1,8 @@
-"""In which log directory of a broker a replica is: AlterReplicaLogDirs, DescribeLogDirs (KIP-113).
+"""The log directories of replicas: AlterReplicaLogDirs, DescribeLogDirs (KIP-113).
 
-Each broker is asked about its own replicas. While a replica moves between directories there are two copies:
-the current one and the future one, which takes its place when it has caught up. For a moment then Apache
-Kafka reports both as current (`LogManager.replaceCurrentWithFutureLog` renames before it forgets): the move
-is not over.
+Each broker reports its own replicas. While a replica moves between directories there are two copies: the
+current one, and the future one, which replaces it when it has caught up. Apache Kafka then reports both as
+current for a moment (`LogManager.replaceCurrentWithFutureLog` renames first): the move is not complete yet.
 """
 
 import time
@@ -33,7 +32,7 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLogDir:
-    """Where a replica is, and where it is going; None where there is no such copy in a live directory."""
+    """The current and the future log directory of a replica. None if no live directory has the copy."""
 
     current: str | None = None
     future: str | None = None
@@ -64,14 +63,14 @@ class MoveState:
 
 
 class MoveRefused(ClientError):
-    """A broker cannot move a replica to the wanted directory."""
+    """A broker cannot move a replica to the requested directory."""
 
     def __init__(self, replica: Replica, error: BrokerError) -> None:
         super().__init__(f"Failed to alter dir for {replica}: {error}")
 
 
 class MoveTimeout(ClientError):
-    """Moves between directories could not be started in time; `pending` are those."""
+    """The moves `pending` could not be started in time."""
 
     def __init__(self, pending: Iterable[Replica]) -> None:
         self.pending: tuple[Replica, ...] = tuple(sorted(pending, key=by_broker_first))
@@ -85,15 +84,15 @@ def by_broker_first(replica: Replica) -> tuple[int, str, int]:
 
 
 def describe_replica_log_dirs(cluster: Cluster, replicas: Iterable[Replica]) -> dict[Replica, ReplicaLogDir]:
-    """Every asked replica is in the answer; one that is in no live directory has no `current`."""
+    """The result has every requested replica. A replica in no live directory has no `current`."""
     found: dict[Replica, ReplicaLogDir] = {}
-    for broker, asked in _by_broker(replicas).items():
-        found.update(dict.fromkeys(asked, ReplicaLogDir()))
-        topics = by_topic((each.topic, each.partition) for each in asked)
+    for broker, requested in _by_broker(replicas).items():
+        found.update(dict.fromkeys(requested, ReplicaLogDir()))
+        topics = by_topic((each.topic, each.partition) for each in requested)
         for directory in describe_log_dirs(cluster, [broker], topics)[broker]:
             if directory.error is not None and directory.error.code != _KAFKA_STORAGE_ERROR:
                 raise directory.error
-            for each in directory.partitions:  # none where the directory is offline
+            for each in directory.partitions:  # empty if the directory is offline
                 replica = Replica(each.topic, each.partition, broker)
                 known = found.get(replica, ReplicaLogDir())
                 if each.is_future or known.current is not None:
@@ -108,18 +107,18 @@ def describe_replica_log_dirs(cluster: Cluster, replicas: Iterable[Replica]) -> 
 def alter_replica_log_dirs(
     cluster: Cluster, moves: Mapping[Replica, str]
 ) -> dict[Replica, BrokerError | None]:
-    """Begin to move each replica to its directory; the error of each that was refused."""
+    """Starts to move each replica to its directory. Returns errors by replica."""
     results: dict[Replica, BrokerError | None] = {}
-    for broker, asked in _by_broker(moves).items():
+    for broker, requested in _by_broker(moves).items():
         dirs: dict[str, list[Replica]] = {}
-        for replica in asked:
+        for replica in requested:
             dirs.setdefault(moves[replica], []).append(replica)
         fields = []
         for path, members in dirs.items():
             topics = by_topic((each.topic, each.partition) for each in members)
             named = [{"name": name, "partitions": indexes} for name, indexes in topics.items()]
             fields.append({"path": path, "topics": named})
-        answer = cluster.ask("alter_replica_log_dirs", to=broker, dirs=fields)
+        answer = cluster.request("alter_replica_log_dirs", to=broker, dirs=fields)
         for topic in answer.results:
             for each in topic.partitions:
                 error = BrokerError(each.error_code) if each.error_code != 0 else None
@@ -135,10 +134,10 @@ def start_moves(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[Replica]:
-    """Begin all moves, and name each replica whose move has begun.
+    """Starts all moves, and yields each replica whose move has started.
 
-    A replica that is only on its way to the broker cannot move there yet: it is asked for again until
-    `timeout` (seconds). Raises MoveTimeout then, and MoveRefused for what cannot be done at all.
+    A replica that the broker does not have yet cannot move: the request is repeated until `timeout`
+    (seconds). Raises MoveTimeout then, and MoveRefused for a non-retriable error.
     """
     pending = dict(moves)
     deadline = clock() + timeout
@@ -158,18 +157,18 @@ def start_moves(
 
 
 def move_states(cluster: Cluster, targets: Mapping[Replica, str]) -> dict[Replica, MoveState]:
-    """How far each move to a directory is."""
-    places = describe_replica_log_dirs(cluster, targets)
-    return {replica: _state(places[replica], target) for replica, target in targets.items()}
+    """The state of each move to a directory."""
+    log_dirs = describe_replica_log_dirs(cluster, targets)
+    return {replica: _state(log_dirs[replica], target) for replica, target in targets.items()}
 
 
-def _state(place: ReplicaLogDir, target: str) -> MoveState:
-    if place.current is None:
+def _state(log_dir: ReplicaLogDir, target: str) -> MoveState:
+    if log_dir.current is None:
         return MoveState(MoveKind.MISSING_LOG_DIR, target)
-    if place.future is not None:
-        return MoveState(MoveKind.ACTIVE, target, place.current, place.future)
-    kind = MoveKind.COMPLETED if place.current == target else MoveKind.CANCELLED
-    return MoveState(kind, target, place.current)
+    if log_dir.future is not None:
+        return MoveState(MoveKind.ACTIVE, target, log_dir.current, log_dir.future)
+    kind = MoveKind.COMPLETED if log_dir.current == target else MoveKind.CANCELLED
+    return MoveState(kind, target, log_dir.current)
 
 
 def _by_broker(replicas: Iterable[Replica]) -> dict[int, list[Replica]]:

@@ -1,7 +1,7 @@
 """SCRAM credentials of users: DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554).
 
-A password never leaves this process: the broker is sent a random salt and what RFC 5802 calls the salted
-password, which is PBKDF2 with the mechanism's hash.
+A password never leaves this process. The request has a random salt and the salted password of RFC 5802, which
+is PBKDF2 with the hash of the mechanism.
 """
 
 import hashlib
@@ -66,8 +66,10 @@ def salted_password(credential: Credential, salt: bytes) -> bytes:
 def describe_credentials(
     cluster: Cluster, users: Sequence[str] = ()
 ) -> dict[str, list[Described] | BrokerError]:
-    """Of these users (of all, if none is named); users without any are left out."""
-    answer = cluster.ask("describe_user_scram_credentials", users=[{"name": name} for name in users] or None)
+    """The credentials of these users, or of all. Users without credentials are omitted."""
+    answer = cluster.request(
+        "describe_user_scram_credentials", users=[{"name": name} for name in users] or None
+    )
     check(answer.error_code, answer.error_message)
     found: dict[str, list[Described] | BrokerError] = {}
     for result in answer.results:
@@ -87,7 +89,7 @@ def alter_credentials(
     """`delete` names mechanisms."""
     if any(not credential.password for credential in add):
         raise BrokerError(93, "Password must not be empty")
-    answer = cluster.ask_controller(
+    answer = cluster.send_to_controller(
         "alter_user_scram_credentials",
         deletions=[{"name": user, "mechanism": MECHANISMS[name].number} for name in delete],
         upsertions=[_upsertion(user, credential, secrets.token_hex(16).encode()) for credential in add],

@@ -1,8 +1,8 @@
-"""Limits on the traffic of reassignments: which replicas are throttled, how fast, and their removal (KIP-73).
+"""Replication throttles of reassignments: sets and clears them (KIP-73).
 
-A throttle is two things: rates of brokers, and per topic the lists of replicas they apply to, as text like
-`0:1,0:2` (partition:broker). Leaders are throttled on the brokers that have the partition, followers on
-those that are to get it.
+A throttle consists of rates of brokers, and per topic the lists of replicas they apply to, as text like
+`0:1,0:2` (partition:broker). Leaders are throttled on the brokers that have the partition, followers on the
+brokers that get it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class Move(NamedTuple):
-    """Between which brokers one partition's records travel."""
+    """The source and destination brokers of one partition."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
@@ -35,27 +35,35 @@ def moves_of(
     targets: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> dict[TopicPartition, Move]:
-    """Of the reassignments that go on and those that are to begin.
+    """The moves of active reassignments and of new targets.
 
-    The sources of one that goes on and gets a new target are those it had.
+    An active reassignment with a new target keeps its sources.
     """
     moves = {}
-    for place, each in ongoing.items():
-        moves[place] = Move(frozenset(each.replicas) - frozenset(each.adding), frozenset(each.adding))
-    for place, replicas in targets.items():
-        sources = moves[place].sources if place in moves else frozenset(current[place])
-        moves[place] = Move(sources, frozenset(replicas) - sources)
+    for topic_partition, each in ongoing.items():
+        moves[topic_partition] = Move(
+            frozenset(each.replicas) - frozenset(each.adding), frozenset(each.adding)
+        )
+    for topic_partition, replicas in targets.items():
+        sources = (
+            moves[topic_partition].sources
+            if topic_partition in moves
+            else frozenset(current[topic_partition])
+        )
+        moves[topic_partition] = Move(sources, frozenset(replicas) - sources)
     return moves
 
 
 def leader_throttles(moves: Moves) -> dict[str, str]:
     """Topic to the value of `leader.replication.throttled.replicas`."""
-    return _joined((place, move.sources) for place, move in moves.items())
+    return _joined((topic_partition, move.sources) for topic_partition, move in moves.items())
 
 
 def follower_throttles(moves: Moves) -> dict[str, str]:
     """Topic to the value of `follower.replication.throttled.replicas`."""
-    return _joined((place, move.destinations - move.sources) for place, move in moves.items())
+    return _joined(
+        (topic_partition, move.destinations - move.sources) for topic_partition, move in moves.items()
+    )
 
 
 def moving_brokers(moves: Moves) -> list[int]:
@@ -63,7 +71,7 @@ def moving_brokers(moves: Moves) -> list[int]:
 
 
 def throttle_moves(cluster: Cluster, moves: Moves, rate: int) -> None:
-    """Hold the traffic of these moves to `rate` bytes per second on each broker, each way."""
+    """Limits the traffic of these moves to `rate` bytes per second on each broker, in each direction."""
     leaders, followers = leader_throttles(moves), follower_throttles(moves)
     alter_configs(
         cluster,
@@ -79,7 +87,7 @@ def throttle_moves(cluster: Cluster, moves: Moves, rate: int) -> None:
 
 
 def throttle_log_dirs(cluster: Cluster, brokers: Iterable[int], rate: int) -> None:
-    """Hold moves between directories of one broker to `rate` bytes per second."""
+    """Limits moves between log directories of a broker to `rate` bytes per second."""
     _set_on_brokers(cluster, sorted(set(brokers)), rate, (LOG_DIR_RATE,))
 
 

@@ -1,8 +1,8 @@
-"""Topics: their names, their partitions, their creation, growth and end.
+"""Topics: list, describe, create, add partitions, delete.
 
-A topic's layout comes from DescribeTopicPartitions, in pages, or from Metadata where a broker does not serve
-it (or the topic is known by its id alone); only the former knows eligible leader replicas. What a broker
-refuses is told at once: only a controller that has moved is asked again.
+The partitions of a topic come from DescribeTopicPartitions, in pages. Metadata is used if a broker does not
+serve it, or if only the topic id is known; it has no eligible leader replicas. Errors are raised at once:
+only a controller that has moved is retried.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError, Unsupported, check
 
 DEFAULT = -1
-"""Partitions or replicas as many as the cluster's own settings say."""
+"""The default number of partitions or replicas of the cluster."""
 
 PARTITIONS_PER_ANSWER = 2000
 _FIRST_WITH_DEFAULTS = 4  # CreateTopics, KIP-464
@@ -39,19 +39,19 @@ class TopicListing(NamedTuple):
 class PartitionDescription:
     index: int
     leader: int | None
-    """None also for a leader that is no longer a live broker."""
+    """None also if the leader is not a live broker."""
     leader_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     eligible_leaders: tuple[int, ...] | None
-    """None where the broker does not know the notion (KIP-966)."""
+    """None if the broker does not support it (KIP-966)."""
     last_known_eligible: tuple[int, ...] | None
     offline: tuple[int, ...]
     reassignment: Reassignment | None = None
 
     @property
     def replication_factor(self) -> int:
-        """While replicas move: as many as before. A reassignment that has just ended no longer counts."""
+        """During a reassignment the number before it. A finished reassignment does not count."""
         moving = self.reassignment
         if moving is None or not {*moving.adding, *moving.removing} & {*self.replicas}:
             return len(self.replicas)
@@ -72,7 +72,7 @@ class TopicDescription:
     is_internal: bool
     partitions: tuple[PartitionDescription, ...]
     configs: tuple[ConfigEntry, ...] = ()
-    """Every setting, also the defaults; only where it was asked for."""
+    """Every setting, defaults included, if requested."""
 
     @property
     def replication_factor(self) -> int:
@@ -85,7 +85,7 @@ class TopicDescription:
 
     @property
     def overrides(self) -> list[ConfigEntry]:
-        """Settings that somebody made, for the topic or for all topics of the brokers."""
+        """Settings that differ from the defaults, of the topic or of the brokers."""
         return [each for each in self.configs if not each.is_default]
 
 
@@ -93,7 +93,7 @@ class TopicDescription:
 
 
 def list_topics(cluster: Cluster) -> list[TopicListing]:
-    """All topics by name. Nothing is created by asking."""
+    """All topics by name."""
     listed = []
     for topic in cluster.metadata(None).topics:
         replicas = len(topic.partitions[0].replica_nodes) if topic.partitions else 0
@@ -119,7 +119,7 @@ def describe_topics_by_id(cluster: Cluster, ids: Iterable[UUID]) -> list[TopicDe
         return []
     if cluster.version_of("metadata") < _FIRST_METADATA_BY_ID:
         raise Unsupported("The broker does not support METADATA by topic id")
-    answer = cluster.ask("metadata", topics=wanted, allow_auto_topic_creation=False)
+    answer = cluster.request("metadata", topics=wanted, allow_auto_topic_creation=False)
     return _completed(cluster, [_topic(each, cluster) for each in answer.topics])
 
 
@@ -140,13 +140,13 @@ def layouts(
 
 
 def _pages(cluster: Cluster, wanted: Sequence[str], limit: int) -> list[TopicDescription]:
-    """Every page; a topic that goes on after a page's end is put together again."""
+    """Reads every page and joins topics that continue on the next page."""
     found: dict[str, TopicDescription] = {}
     cursor: dict[str, object] | None = None
-    cluster.metadata([])  # who is alive now
+    cluster.metadata([])  # refreshes the live brokers
     while True:
         rest = [name for name in wanted if cursor is None or name >= str(cursor["topic_name"])]
-        answer = cluster.ask(
+        answer = cluster.request(
             "describe_topic_partitions",
             topics=[{"name": name} for name in rest],
             response_partition_limit=limit,
@@ -184,7 +184,7 @@ def _completed(cluster: Cluster, topics: Sequence[TopicDescription]) -> list[Top
 
 
 def _moving(cluster: Cluster, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Reassignment]:
-    """Nothing for a broker that does not serve the request, and for users who may not see it."""
+    """Empty if the broker does not serve the request, or if it is not authorized."""
     try:
         return list_reassignments(cluster, partitions)
     except Unsupported:
@@ -230,7 +230,7 @@ def create_topic(
     configs: Mapping[str, str] | None = None,
     validate_only: bool = False,
 ) -> None:
-    """`assignment` (the brokers of each partition) stands in place of both numbers."""
+    """`assignment` (the brokers of each partition) replaces both numbers."""
     has_defaults = not assignment and DEFAULT in (partitions, replicas)
     if has_defaults and cluster.version_of("create_topics", to=cluster.controller_id) < _FIRST_WITH_DEFAULTS:
         raise Unsupported("The broker is too old to choose partitions and replicas itself: name both numbers")
@@ -258,15 +258,15 @@ def create_topic(
 
 def delete_topics(cluster: Cluster, names: Iterable[str]) -> dict[str, BrokerError]:
     """The topics that could not be deleted, with the reason."""
-    asked = list(names)
-    if not asked:
+    requested = list(names)
+    if not requested:
         return {}
     answer = _of_controller(
         cluster,
         "delete_topics",
         lambda answer: answer.responses,
-        topics=[{"name": name, "topic_id": None} for name in asked],
-        topic_names=asked,  # of versions before 6
+        topics=[{"name": name, "topic_id": None} for name in requested],
+        topic_names=requested,  # of versions before 6
         timeout=_wait(cluster),
     )
     return {
@@ -278,8 +278,8 @@ def delete_topics(cluster: Cluster, names: Iterable[str]) -> dict[str, BrokerErr
 
 def delete_topics_by_id(cluster: Cluster, ids: Iterable[UUID]) -> dict[UUID, BrokerError]:
     """The topics that could not be deleted, with the reason."""
-    asked = list(ids)
-    if not asked:
+    requested = list(ids)
+    if not requested:
         return {}
     if cluster.version_of("delete_topics", to=cluster.controller_id) < _FIRST_DELETE_BY_ID:
         raise Unsupported("The broker does not support DELETE_TOPICS by topic id")
@@ -287,7 +287,7 @@ def delete_topics_by_id(cluster: Cluster, ids: Iterable[UUID]) -> dict[UUID, Bro
         cluster,
         "delete_topics",
         lambda answer: answer.responses,
-        topics=[{"name": None, "topic_id": each} for each in asked],
+        topics=[{"name": None, "topic_id": each} for each in requested],
         timeout=_wait(cluster),
     )
     return {
@@ -305,7 +305,7 @@ class Growth(NamedTuple):
 
 
 def add_partitions(cluster: Cluster, growths: Mapping[str, Growth]) -> None:
-    """Raises the first error; topics that could grow have grown then."""
+    """Raises the first error. Other topics may have their new partitions then."""
     topics = [
         {
             "name": name,
@@ -331,10 +331,10 @@ def add_partitions(cluster: Cluster, growths: Mapping[str, Growth]) -> None:
 def _of_controller(
     cluster: Cluster, api: str, results: Callable[[Any], Iterable[Any]], **fields: object
 ) -> Any:
-    """The controller's answer. One that has moved has done nothing yet: whoever it is now is asked."""
+    """The response of the controller. Retries if the controller has moved, which has no effect yet."""
 
     def attempt() -> Any:
-        answer = cluster.ask_controller(api, max_version=None, **fields)
+        answer = cluster.send_to_controller(api, max_version=None, **fields)
         for result in results(answer):
             if result.error_code == ErrorCode.not_controller:
                 check(result.error_code)

@@ -1,8 +1,8 @@
-"""Transactions as their coordinators and the partitions see them (KIP-664).
+"""Transactions, from their coordinators and from the partitions (KIP-664).
 
-ListTransactions goes to every broker, each answers for those it coordinates; DescribeTransactions and
-InitProducerId go to the coordinator; WriteTxnMarkers to a partition's leader. A transaction hangs when a
-partition waits for its end and no coordinator knows of it, or knows that this partition is part of it.
+ListTransactions goes to every broker; each lists the transactions it coordinates. DescribeTransactions and
+InitProducerId go to the coordinator, WriteTxnMarkers to the leader of a partition. A transaction hangs if it
+is open in a partition and no coordinator has it, or has it without this partition.
 """
 
 import datetime as dt
@@ -53,22 +53,22 @@ class TransactionDescription:
 
 
 class OpenTransaction(NamedTuple):
-    place: TopicPartition
+    topic_partition: TopicPartition
     producer: ProducerState
 
 
 @dataclass(frozen=True, slots=True)
 class AbortSpec:
-    """What a marker that ends a transaction must say."""
+    """The content of the marker that ends a transaction."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     producer_id: int
     producer_epoch: int
     coordinator_epoch: int
 
     def __str__(self) -> str:
         return (
-            f"AbortTransactionSpec(topicPartition={partition_name(self.place)}, "
+            f"AbortTransactionSpec(topicPartition={partition_name(self.topic_partition)}, "
             f"producerId={self.producer_id}, producerEpoch={self.producer_epoch}, "
             f"coordinatorEpoch={self.coordinator_epoch})"
         )
@@ -82,7 +82,7 @@ def list_transactions(
     longer_than_ms: int | None = None,
     id_pattern: str | None = None,
 ) -> list[TransactionListing]:
-    """Of all coordinators, by broker. `id_pattern` is a regular expression, of the broker's dialect."""
+    """The transactions of all coordinators, by broker. `id_pattern` is a regular expression of the broker."""
     wanted = list(producer_ids)
 
     def attempt() -> list[TransactionListing]:
@@ -93,7 +93,7 @@ def list_transactions(
                 raise Unsupported("The broker cannot filter transactions by their duration")
             if id_pattern and version < 2:
                 raise Unsupported("The broker cannot filter transactions by a pattern of their ids")
-            answer = cluster.ask(
+            answer = cluster.request(
                 "list_transactions",
                 to=node,
                 state_filters=list(states),
@@ -114,11 +114,13 @@ def list_transactions(
 
 
 def describe_transaction(cluster: Cluster, transactional_id: str) -> TransactionDescription:
-    """Raises BrokerError, for example where the id is not known."""
+    """Raises BrokerError, for example if the id is unknown."""
 
     def attempt() -> TransactionDescription:
         coordinator = cluster.coordinator(TRANSACTION, transactional_id)
-        answer = cluster.ask("describe_transactions", to=coordinator, transactional_ids=[transactional_id])
+        answer = cluster.request(
+            "describe_transactions", to=coordinator, transactional_ids=[transactional_id]
+        )
         (each,) = answer.transaction_states
         message = None
         if each.error_code == _TRANSACTIONAL_ID_NOT_FOUND:
@@ -142,17 +144,17 @@ def describe_transaction(cluster: Cluster, transactional_id: str) -> Transaction
     return cluster.retried(attempt)
 
 
-def find_abort_spec(cluster: Cluster, place: TopicPartition, start_offset: int) -> AbortSpec | None:
-    """For the open transaction that begins at this offset; None where there is none."""
-    for producer in describe_producers(cluster, [place])[place]:
+def find_abort_spec(cluster: Cluster, topic_partition: TopicPartition, start_offset: int) -> AbortSpec | None:
+    """For the open transaction that begins at this offset. Returns None if there is none."""
+    for producer in describe_producers(cluster, [topic_partition])[topic_partition]:
         if producer.transaction_start == start_offset:
-            return AbortSpec(place, producer.id, producer.epoch, producer.coordinator_epoch or 0)
+            return AbortSpec(topic_partition, producer.id, producer.epoch, producer.coordinator_epoch or 0)
     return None
 
 
 def abort_transaction(cluster: Cluster, spec: AbortSpec) -> None:
-    """Write the marker that ends it into its partition. For hanging transactions: no coordinator is asked."""
-    topic, partition = spec.place
+    """Writes an abort marker to the partition, for hanging transactions. Does not involve the coordinator."""
+    topic, partition = spec.topic_partition
     marker = {
         "producer_id": spec.producer_id,
         "producer_epoch": spec.producer_epoch,
@@ -162,10 +164,10 @@ def abort_transaction(cluster: Cluster, spec: AbortSpec) -> None:
     }
 
     def attempt() -> None:
-        leader = cluster.leaders([topic]).get(spec.place)
+        leader = cluster.leaders([topic]).get(spec.topic_partition)
         if leader is None:
             raise BrokerError(3, f"Topic {topic} has no partition {partition}.")
-        answer = cluster.ask("write_txn_markers", to=leader, markers=[marker])
+        answer = cluster.request("write_txn_markers", to=leader, markers=[marker])
         for result in answer.markers:
             for each in (each for topic in result.topics for each in topic.partitions):
                 check(each.error_code)
@@ -174,10 +176,10 @@ def abort_transaction(cluster: Cluster, spec: AbortSpec) -> None:
 
 
 def terminate_transaction(cluster: Cluster, transactional_id: str) -> None:
-    """Fence the producer of this id: its open transaction is aborted by its coordinator (KIP-939)."""
+    """Fences the producer of this id. The coordinator aborts its open transaction (KIP-939)."""
 
     def attempt() -> None:
-        answer = cluster.ask_coordinator(
+        answer = cluster.send_to_coordinator(
             TRANSACTION,
             transactional_id,
             "init_producer_id",
@@ -199,13 +201,13 @@ def find_hanging(
     broker: int | None = None,
     now_ms: Callable[[], float] = lambda: time.time() * 1000,
 ) -> list[OpenTransaction]:
-    """Open transactions of these partitions that nobody will end; young ones are not looked at."""
+    """The hanging transactions of these partitions that are older than `older_than_ms`."""
     candidates: list[OpenTransaction] = []
     for begin in range(0, len(partitions), _BATCH):
         found = describe_producers(cluster, partitions[begin : begin + _BATCH], broker=broker)
         candidates += [
-            OpenTransaction(place, producer)
-            for place, producers in found.items()
+            OpenTransaction(topic_partition, producer)
+            for topic_partition, producers in found.items()
             for producer in producers
             if producer.transaction_start is not None and now_ms() - producer.last_timestamp > older_than_ms
         ]
@@ -218,14 +220,14 @@ def find_hanging(
         for producer, owner in owners.items()
         if producer in producer_ids
     }
-    hanging = [each for each in candidates if each.place not in known.get(each.producer.id, ())]
-    return sorted(hanging, key=lambda each: (each.producer.id, each.place))
+    hanging = [each for each in candidates if each.topic_partition not in known.get(each.producer.id, ())]
+    return sorted(hanging, key=lambda each: (each.producer.id, each.topic_partition))
 
 
 def partitions_to_search(
     cluster: Cluster, topic: str | None, *, broker: int | None = None
 ) -> list[TopicPartition]:
-    """All partitions of the topic (None: of all topics), or those that `broker` has a replica of."""
+    """All partitions of the topic (None: of all topics), or those with a replica on `broker`."""
     found = []
     for each in cluster.metadata(None if topic is None else [topic]).topics:
         check(each.error_code)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from barnabas.pipelines.activity_tracking import transformations as activity
 from barnabas.pipelines.common import topics
 from barnabas.pipelines.common.batch import Batch
-from barnabas.pipelines.common.dead_letters import dead_letters, good, topic_of
+from barnabas.pipelines.common.dead_letters import good, topic_of
 from barnabas.pipelines.common.queries import Query, ToOutputs
 from barnabas.pipelines.common.refusals import plainly
 from barnabas.pipelines.common.running import Runner
@@ -16,7 +16,7 @@ from barnabas.pipelines.common.session import open_session
 from barnabas.pipelines.common.settings import Settings, read, setting
 
 NAME = "activity"
-PURPOSE = "Page views and clicks to sessions, counts per window and top pages; to topics and to Parquet."
+PURPOSE = "Page views and clicks to sessions, counts per window and top pages; to topics and to tables."
 _HOURS = ("date", "hour")
 
 
@@ -41,7 +41,7 @@ def queries(spark: SparkSession, settings: ActivitySettings) -> list[Query]:
 
     def store_events(batch: Batch) -> None:
         batch.to_table(activity.table_rows(good(batch.frame)), settings.activity_table, _HOURS)
-        batch.to_topic(dead_letters(batch.frame, NAME), topic_of(settings.activity_topic))
+        batch.to_dead_letters(batch.frame, topic_of(settings.activity_topic), NAME)
 
     def store_sessions(batch: Batch) -> None:
         batch.to_table(activity.by_start(batch.frame, "start"), settings.sessions_table, _HOURS)

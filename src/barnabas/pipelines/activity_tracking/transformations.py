@@ -6,13 +6,21 @@ An event is a JSON object:
     {"event_id":"7-1a","type":"view","user":"ada","page":"/cart","device":"phone","country":"DE",
      "time":"2026-11-16T09:30:00.250Z"}
 
-with an `element` when the type is `click`. Senders may send an event twice: `event_id` tells.
+with an `element` when the type is `click`. Senders may send an event twice, with the same `event_id`.
 """
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from barnabas.pipelines.common.text import as_record, first_reason, is_ahead, with_date_and_hour, with_json
+from barnabas.pipelines.common.text import (
+    TOO_LONG,
+    as_record,
+    first_reason,
+    is_ahead,
+    is_too_long,
+    with_date_and_hour,
+    with_json,
+)
 
 _FIELDS = ("event_id", "type", "user", "page", "element", "device", "country", "time")
 _REQUIRED = ("event_id", "type", "user", "page", "time")
@@ -31,6 +39,7 @@ def parse(records: DataFrame) -> DataFrame:
 def _error() -> Column:
     missing = [(sf.col(f"json.{name}").isNull(), f"missing {name}") for name in _REQUIRED]
     return first_reason(
+        (is_too_long(), TOO_LONG),
         (sf.col("text").isNull(), "not UTF-8"),
         (sf.col("json").isNull() | sf.col("json._malformed").isNotNull(), "not JSON"),
         *missing,

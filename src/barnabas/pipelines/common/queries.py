@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barnabas.pipelines.common.batch import Batch, query_id
 from barnabas.pipelines.common.settings import Settings
-from barnabas.pipelines.common.topics import FORMAT
+from barnabas.pipelines.common.topics import FORMAT, writes_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ToTopic:
 
 @dataclass(frozen=True, slots=True)
 class ToOutputs:
-    """Several places: a function that writes a batch to each."""
+    """Several outputs: a function that writes a batch to each."""
 
     write: Callable[[Batch], None]
 
@@ -53,15 +53,16 @@ class Query:
         if isinstance(self.output, ToTopic):
             return (
                 writer.format(FORMAT)
+                .option("writeTimestamp", writes_timestamp(self.frame))
                 .option("kafka.bootstrap.servers", settings.bootstrap_server)
                 .option("topic", self.output.topic)
             )
-        write, checkpoint = self.output.write, settings.checkpoint_of(self.name)
+        write, checkpoint, name = self.output.write, settings.checkpoint_of(self.name), self.name
 
         def write_batch(frame: DataFrame, number: int) -> None:
             frame.persist()
             try:
-                write(Batch(frame, number, query_id(checkpoint), settings))
+                write(Batch(frame, number, query_id(checkpoint), settings, checkpoint, name))
             finally:
                 frame.unpersist()
 

@@ -1,16 +1,17 @@
-"""What the user of a pipeline can mend (a setting, a broker that is away, a full disk) is one line and a
-status, never a traceback.
+"""Errors that the user of a pipeline can fix (a setting, an unreachable broker, a full disk): one line and an
+exit status, never a traceback.
 """
 
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from barnabas.client.errors import ClientError
+from barnabas.pipelines.common.reasons import reason_of
 from barnabas.pipelines.common.settings import BadSetting
 
 P = ParamSpec("P")
@@ -23,7 +24,7 @@ def plainly(name: str) -> Callable[[Callable[P, int]], Callable[P, int]]:
 
     def decorate(main: Callable[P, int]) -> Callable[P, int]:
         @functools.wraps(main)
-        def told(*arguments: P.args, **named: P.kwargs) -> int:
+        def reported(*arguments: P.args, **named: P.kwargs) -> int:
             try:
                 return main(*arguments, **named)
             except BadSetting as error:
@@ -31,9 +32,9 @@ def plainly(name: str) -> Callable[[Callable[P, int]], Callable[P, int]]:
             except (ClientError, OSError) as error:
                 return _say(name, str(error), 1)
             except (PySparkException, Py4JJavaError) as error:
-                return _say(name, _first_line(error), 1)
+                return _say(name, reason_of(error), 1)
 
-        return told
+        return reported
 
     return decorate
 
@@ -41,10 +42,3 @@ def plainly(name: str) -> Callable[[Callable[P, int]], Callable[P, int]]:
 def _say(name: str, reason: str, status: int) -> int:
     sys.stderr.write(f"{name}: {reason}\n")
     return status
-
-
-def _first_line(error: Any) -> str:
-    """What Spark says first; the rest is where it was in its own code."""
-    java = getattr(error, "java_exception", None)
-    text = str(java.toString()) if java is not None else str(error)
-    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)

@@ -1,8 +1,8 @@
 """Running a pipeline: start its queries, show progress, start a failed one again, stop them at a signal.
 
-A query that fails (the broker was away too long, an executor was lost) goes on from its checkpoint: results
-are exactly once, so starting again is always safe. Failures in a row wait longer and longer; a batch that
-succeeds makes up for them.
+A query that fails (the broker was unavailable too long, an executor was lost) continues from its checkpoint:
+results are exactly once, so a restart is always safe. The backoff grows with consecutive failures. A batch
+that succeeds resets it.
 """
 
 import signal
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 from barnabas.pipelines.common.progress import ProgressLine
 from barnabas.pipelines.common.queries import Query
+from barnabas.pipelines.common.reasons import reason_of
 from barnabas.pipelines.common.settings import Settings
+from barnabas.pipelines.common.table_lock import hold, release
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -25,6 +27,8 @@ _LOOK = 0.5
 _LONGEST_WAIT = 30.0
 _SETTLING = 60.0
 _GRACE = 20.0
+_FINAL = ("TableRefused: ", "InUse: ")
+"""Errors of outputs that no restart can fix."""
 _AT_WORK = ("Processing", "Waiting")
 """What Spark's status says of a query that has found its offsets."""
 
@@ -58,9 +62,11 @@ class Runner:
         self._stop: threading.Event = threading.Event()
 
     def run(self, queries: Sequence[Query]) -> int:
+        """Raises InUse if another process runs one of the queries from the same checkpoint."""
         before = self._catch_signals()
         running: list[_Running] = []
         try:
+            self._hold(queries)
             for query in queries:
                 running.append(_Running(query, query.start(self._settings)))
                 self._settle(running[-1].stream)
@@ -77,8 +83,15 @@ class Runner:
             for each in running:
                 self._stop_between_batches(each.stream)
             self._line.end({each.query.name: each.stream for each in running})
+            for query in queries:
+                release(str(self._settings.checkpoint_of(query.name)))
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def _hold(self, queries: Sequence[Query]) -> None:
+        for query in queries:
+            checkpoint = self._settings.checkpoint_of(query.name)
+            hold(checkpoint.with_name(f"{checkpoint.name}.lock"), f"checkpoint {checkpoint}", str(checkpoint))
 
     def _settle(self, stream: "StreamingQuery") -> None:
         """Wait until a query works. Each starts Python processes, which Spark gives 10 s to call back: all at
@@ -106,11 +119,14 @@ class Runner:
         error = each.stream.exception()
         if error is None:
             return _State.ENDED
+        if refusal := _refusal(error):
+            self._line.say(f"{each.query.name}: {refusal}")
+            return _State.LOST
         batch = int((each.stream.lastProgress or {"batchId": -1})["batchId"])
         if batch > each.failed_batch:
             each.failures = 0
         each.failures, each.failed_batch = each.failures + 1, max(batch, each.failed_batch)
-        self._line.say(f"{each.query.name} failed: {_reason(error)}")
+        self._line.say(f"{each.query.name} failed: {reason_of(error)}")
         if each.failures > self._settings.restarts:
             return _State.LOST
         if self._stop.wait(min(2.0 ** (each.failures - 1), _LONGEST_WAIT)):
@@ -129,8 +145,10 @@ class Runner:
         return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
 
 
-def _reason(error: Exception) -> str:
-    """The line that says most: the last of Python's own, else the first of Spark's."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if "Error: " in line or "Exception: " in line]
-    return (told or lines or [type(error).__name__])[-1 if told else 0][:300]
+def _refusal(error: Exception) -> str:
+    """The message of an output that refused the rows. Empty for an error that a restart may fix."""
+    for line in str(error).splitlines():
+        for word in _FINAL:
+            if word in line:
+                return line.partition(word)[2].strip()
+    return ""

@@ -1,4 +1,4 @@
-"""The Spark session of a pipeline: on this machine, on a cluster or on a Connect server, as it is asked."""
+"""The Spark session of a pipeline: on this machine, on a cluster or on a Connect server."""
 
 import os
 import socket
@@ -40,7 +40,7 @@ def open_session(settings: Settings, name: str) -> SparkSession:
 
 
 def session_options(settings: Settings) -> dict[str, str]:
-    """What a running session can be told, also one on a server."""
+    """Settings that a running session accepts, also one on a server."""
     tasks = settings.shuffle_partitions or max(2, os.cpu_count() or 2)
     return {
         "spark.sql.session.timeZone": "UTC",
@@ -56,7 +56,7 @@ def session_options(settings: Settings) -> dict[str, str]:
 
 
 def _at_start(settings: Settings) -> dict[str, str]:
-    """What only a new process can be told."""
+    """Settings that only a new process accepts."""
     quiet = Path(__file__).with_name("log4j2.properties")
     options = {
         "spark.ui.enabled": str(settings.ui).lower(),
@@ -71,13 +71,13 @@ def _at_start(settings: Settings) -> dict[str, str]:
 
 
 def _check_server(remote: str) -> None:
-    """Spark itself would try for many minutes to reach a Connect server, without a word."""
+    """Spark itself would retry for many minutes to reach a Connect server, without a message."""
     try:
-        place = urlsplit(remote)
-        host, port = place.hostname, place.port or _CONNECT_PORT
+        url = urlsplit(remote)
+        host, port = url.hostname, url.port or _CONNECT_PORT
     except ValueError as error:
         raise BadSetting(f"--remote {remote}: {error}") from None
-    if place.scheme != "sc" or not host:
+    if url.scheme != "sc" or not host:
         raise BadSetting(f"--remote {remote}: expected sc://host:port")
     try:
         socket.create_connection((host, port), _PATIENCE).close()

@@ -35,8 +35,15 @@ def setting(default: Any, purpose: str) -> Any:
 class Settings:
     """What every pipeline takes."""
 
-    bootstrap_server: str = setting("localhost:9092", "Brokers to ask first, several with commas.")
-    warehouse: str = setting("warehouse", "Directory of the Parquet tables; driver and executors share it.")
+    bootstrap_server: str = setting("localhost:9092", "Brokers to connect to first, several with commas.")
+    warehouse: str = setting(
+        "warehouse", "Directory of the tables, shared by driver and executors, or s3://bucket/prefix."
+    )
+    format: str = setting("delta", "Format of the tables: delta (Delta Lake), or parquet (plain files).")
+    storage_options: str = setting("", "Options of an object store, KEY=VALUE with commas [AWS_* variables].")
+    target_file_mb: int = setting(128, "About how large files of tables shall be.")
+    retention_hours: int = setting(168, "How long replaced files of a Delta table stay, for time travel.")
+    take_over: bool = setting(False, "Write into tables that another checkpoint began.")
     checkpoints: str = setting("", "Directory of the queries' checkpoints [<warehouse>/_checkpoints].")
     master: str = setting("local[*,4]", "Spark's master: local, or spark://host:7077.")
     remote: str = setting("", "A Spark Connect server, sc://host:15002, instead of a master.")
@@ -51,12 +58,13 @@ class Settings:
     ui: bool = setting(False, "Serve Spark's web pages (port 4040 and on).")
 
     def checkpoint_of(self, query: str) -> Path:
-        """The directory of one query's checkpoint; it survives restarts, and belongs to its tables."""
+        """The directory of one query's checkpoint; it survives restarts, and belongs to its tables. Raises
+        BadSetting.
+        """
+        if not self.checkpoints and "://" in self.warehouse:
+            raise BadSetting(f"--warehouse {self.warehouse}: an object store needs --checkpoints on a disk")
         root = Path(self.checkpoints) if self.checkpoints else Path(self.warehouse) / "_checkpoints"
         return root.absolute() / query
-
-    def table(self, name: str) -> Path:
-        return Path(self.warehouse).absolute() / name
 
 
 def read(
@@ -85,7 +93,7 @@ def _add(
         return
     shown = f"{purpose}; default {field.default})" if field.default != "" else f"{purpose})"
     name = field.type if isinstance(field.type, str) else cast(type, field.type).__name__
-    # A default that is a string is converted like a flag, so a wrong variable is told like a wrong flag.
+    # A default that is a string is converted like a flag, so a wrong variable is reported like a wrong flag.
     parser.add_argument(
         flag,
         type=_KINDS.get(name, str),

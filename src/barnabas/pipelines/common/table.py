@@ -1,38 +1,38 @@
-"""`ParquetTable`: a directory of Parquet files that a stream writes exactly once, for any reader.
+"""`Table`: rows of a stream in files, written exactly once. It checks which query may write which rows.
 
-    table = ParquetTable("warehouse/access_logs")
+    table = open_table(settings, "access_logs", "logs-lines")           # warehouse.py
     table.write_batch(frame, batch_id, ("date", "hour"), writer=query_id)
 
-Files lie in Hive's layout, `date=2026-11-16/hour=9/<writer>-<batch>-<n>.parquet`: pandas, Spark and DuckDB
-read the directory as it is, without a list of valid files. (Spark's own file sink needs its
-`_spark_metadata` for that: other readers see what a failed attempt left.) A batch is staged, then committed
-(see `commit_log`); one that is committed already is left alone, so a replay after a crash at any point adds
-nothing and loses nothing. Compaction is a commit too: it stages bigger files and removes small ones.
-
-The path must be a file system that driver and executors share, with renames that are atomic: a local disk,
-NFS.
+`DeltaLakeTable` (the default) and `ParquetTable` implement it. A batch that is in the table already is not
+written again, so a replay after a crash at any point adds nothing and loses nothing. A table belongs to the
+query that made it: rows of another query, and of the same query from another checkpoint, are refused.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
-
-from barnabas.pipelines.common.commit_log import Commit, CommitLog, batch_name
+from barnabas.pipelines.common.settings import BadSetting
+from barnabas.pipelines.common.table_record import Change, TableRecord
+from barnabas.pipelines.common.table_schema import SchemaConflict, added_fields, nullable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-_WRITER_DIGITS = 12
-DEFAULT_WRITER = "writer"
+MB = 1 << 20
+
+
+class TableRefused(BadSetting):
+    """Rows that do not belong into the table. Trying again does not help; the message says what does."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
     name: str
-    """Relative to the table's directory."""
+    """Relative to the table."""
     size: int
 
     @property
@@ -41,12 +41,80 @@ class TableFile:
         return self.name.rpartition("/")[0]
 
 
-class ParquetTable:
-    def __init__(self, path: str | Path) -> None:
-        self.path: Path = Path(path).absolute()
-        self._log: CommitLog = CommitLog(self.path)
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A change that took rows in."""
 
-    # --- streams ---------------------------------------------------------------------------------------
+    rows: int
+    files: tuple[str, ...]
+    """Relative to the table."""
+    size: int
+    """Bytes of the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    owner: str = ""
+    """Which query's rows the table has; an empty one is not checked."""
+    take_over: bool = False
+    """Write into a table that another checkpoint began."""
+    target_bytes: int = 128 * MB
+    retention_hours: int = 168
+    """How long files that compaction replaced stay for readers and time travel."""
+
+
+class Table(ABC):
+    def __init__(self, location: str, options: WriteOptions) -> None:
+        self.location: str = location
+        self.options: WriteOptions = options
+
+    @property
+    def name(self) -> str:
+        return self.location.rstrip("/").rpartition("/")[2]
+
+    @property
+    def is_remote(self) -> bool:
+        """In an object store."""
+        return "://" in self.location
+
+    # --- what a format does ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def record(self) -> TableRecord: ...
+
+    @abstractmethod
+    def schema(self) -> dict[str, Any] | None:
+        """In Spark's JSON; None for a table without rows yet."""
+
+    @abstractmethod
+    def files(self) -> list[TableFile]:
+        """The files of the newest version, by name."""
+
+    @abstractmethod
+    def read(self, spark: "SparkSession") -> "DataFrame":
+        """The rows of the newest version."""
+
+    @abstractmethod
+    def changing(self) -> AbstractContextManager[None]:
+        """One change at a time, among the processes of a host."""
+
+    @abstractmethod
+    def recover(self) -> None:
+        """Finish or clear away what a crash cut short. Every write does it."""
+
+    @abstractmethod
+    def _write(
+        self,
+        frame: "DataFrame",
+        partition_by: Sequence[str],
+        change: Change,
+        *,
+        writer: str = "",
+        batch_id: int | None = None,
+        records_per_file: int = 0,
+    ) -> Added: ...
+
+    # --- writing ---------------------------------------------------------------------------------------
 
     def write_batch(
         self,
@@ -54,85 +122,66 @@ class ParquetTable:
         batch_id: int,
         partition_by: Sequence[str] = (),
         *,
-        writer: str = DEFAULT_WRITER,
-        properties: Mapping[str, str] | None = None,
-    ) -> Commit | None:
-        """The rows of a micro-batch, as files of the frame's own tasks. None: it was in the table before.
-
-        A writer gives its batches in order; one not above its last committed batch is taken for a replay.
-        """
+        writer: str,
+        change: Change | None = None,
+        records_per_file: int = 0,
+    ) -> Added | None:
+        """The rows of a micro-batch. None: it was in the table before. Raises TableRefused."""
         self.recover()
-        last = self._log.last_batch(writer)
-        if last is not None and batch_id <= last:
+        record = self.record()
+        if record.has(writer, batch_id):
             return None
-        name = batch_name(writer, batch_id)
-        staged = self._log.stage(name)
-        frame.write.partitionBy(*partition_by).parquet(str(staged))
-        label = f"{writer[:_WRITER_DIGITS]}-{batch_id:09d}"
-        return self.commit_staged(
-            name, label=label, writer=writer, batch_id=batch_id, properties=properties or {}
+        self.admit(record, frame.schema.json(), writer)
+        return self._write(
+            frame,
+            partition_by,
+            change or Change(),
+            writer=writer,
+            batch_id=batch_id,
+            records_per_file=records_per_file,
         )
 
-    def committed_batches(self, writer: str | None = None) -> list[Commit]:
-        """The newest batches in the table (some hundred per writer), oldest first."""
-        return [each for each in self._log.finished(writer) if each.batch_id is not None]
+    def append(
+        self, frame: "DataFrame", partition_by: Sequence[str], change: Change, *, records_per_file: int = 0
+    ) -> Added:
+        """Rows that are no batch of a stream: a backfill. Raises TableRefused."""
+        self.recover()
+        self.admit(self.record(), frame.schema.json())
+        return self._write(frame, partition_by, change, records_per_file=records_per_file)
 
-    # --- any change of the set of files ----------------------------------------------------------------
+    def admit(self, record: TableRecord, schema: str, writer: str | None = None) -> None:
+        """Raises TableRefused for a foreign owner, a foreign checkpoint or a foreign schema."""
+        owner = self.options.owner
+        if owner and record.owner and owner != record.owner:
+            raise TableRefused(
+                f"table {self.location} has the rows of {record.owner}; {owner} must write to another one: "
+                f"choose another table name or another --warehouse"
+            )
+        is_foreign = writer is not None and record.writers and writer not in record.writers
+        if is_foreign and not self.options.take_over:
+            raise TableRefused(
+                f"table {self.location} was written by query {', '.join(record.writers)}, this is query "
+                f"{writer}: its checkpoint is another one, and it would add rows that are there already. "
+                f"Restore the checkpoint, delete the table, or take it over with --take-over"
+            )
+        known = self.schema()
+        if known is None:
+            return
+        try:
+            added_fields(known, nullable(schema))
+        except SchemaConflict as conflict:
+            raise TableRefused(
+                f"table {self.location} refuses rows of another schema: {conflict}. Cast the column, or "
+                f"choose another table name"
+            ) from None
 
-    def stage(self, name: str) -> Path:
-        """A directory (not made yet) for the Parquet files of a change. The name is its identity."""
-        return self._log.stage(name)
 
-    def commit_staged(
-        self,
-        name: str,
-        *,
-        label: str,
-        writer: str = "",
-        batch_id: int | None = None,
-        remove: Sequence[str] = (),
-        properties: Mapping[str, str] | None = None,
-    ) -> Commit:
-        """Take in what was staged under the name, and remove other files, in one change.
-
-        Files keep their partition; they are called `<label>-<n>.parquet`. A label names files of one change
-        only.
-        """
-        staging = self.path / "_staging" / name
-        staged = sorted(staging.rglob("*.parquet")) if staging.exists() else []
-        moves, rows = [], 0
-        for number, path in enumerate(staged):
-            source = path.relative_to(staging)
-            moves.append((str(source), str(source.with_name(f"{label}-{number:03d}.parquet"))))
-            rows += pq.read_metadata(path).num_rows
-        commit = Commit(
-            name,
-            writer,
-            batch_id,
-            rows,
-            tuple(target for _, target in moves),
-            tuple(remove),
-            tuple(moves),
-            dict(properties or {}),
-        )
-        self._log.commit(commit)
-        return commit
-
-    def recover(self) -> None:
-        """Finish a change that a crash cut short. Every write does it; a reader may."""
-        self._log.recover()
-
-    # --- looking ---------------------------------------------------------------------------------------
-
-    def files(self) -> list[TableFile]:
-        """The files of the table, by name."""
-        found = []
-        for path in self.path.rglob("*.parquet"):
-            name = path.relative_to(self.path)
-            if not any(part.startswith(("_", ".")) for part in name.parts):
-                found.append(TableFile(str(name), path.stat().st_size))
-        return sorted(found, key=lambda file: file.name)
-
-    def commits(self) -> list[Commit]:
-        """The newest finished changes of all kinds."""
-        return self._log.finished()
+def merged_schema(known: dict[str, Any] | None, frame: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The table's schema with the frame's columns in it, and the added ones. Raises SchemaConflict."""
+    of_frame = nullable(frame)
+    if known is None:
+        return of_frame, []
+    added = added_fields(known, of_frame)
+    merged: dict[str, Any] = json.loads(json.dumps(known))
+    merged["fields"] += added
+    return merged, added

@@ -6,6 +6,10 @@ from pyspark.sql import functions as sf
 _AHEAD = "INTERVAL 1 HOUR"
 """How far a sender's clock may be ahead of the record's own time. One event of next week would close every
 window of this one."""
+MOST_BYTES = 128 << 10
+"""Of a record that is parsed. Rows that are made of one may be larger than it (a control character is six
+characters in JSON, a field may be key and value), and have to fit into a record of 1 MB all the same."""
+TOO_LONG = f"longer than {MOST_BYTES >> 10} KiB"
 
 
 def with_text(records: DataFrame) -> DataFrame:
@@ -14,12 +18,15 @@ def with_text(records: DataFrame) -> DataFrame:
 
 
 def with_json(records: DataFrame, *fields: str) -> DataFrame:
-    """Adds `text` and `json`, a struct of strings; `json._malformed` is not null where it is no JSON object.
-    Adds `text` and `json`, a struct of strings; `json._malformed` is not null where it is no JSON object.
-    """
+    """Adds `text` and `json`, a struct of strings; `json._malformed` is not null where it is no object."""
     columns = ", ".join(f"`{field}` string" for field in (*fields, "_malformed"))
     parsed = sf.from_json("text", columns, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_malformed"})
     return with_text(records).withColumn("json", parsed)
+
+
+def is_too_long() -> Column:
+    """Whether a record is larger than any that a pipeline parses."""
+    return sf.octet_length("value") > MOST_BYTES
 
 
 def is_ahead(time: Column) -> Column:

@@ -1,6 +1,7 @@
 """Topics of a pipeline: read one as a stream, write rows to one exactly once, create those missing."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.pipelines.common.settings import Settings
@@ -25,7 +26,9 @@ def read_stream(spark: "SparkSession", settings: Settings, topic: str) -> "DataF
     )
 
 
-def write_batch(frame: "DataFrame", settings: Settings, topic: str, writer: str, batch_id: int) -> None:
+def write_batch(
+    frame: "DataFrame", settings: Settings, topic: str, writer: str, batch_id: int, checkpoint: Path
+) -> None:
     """Rows of one micro-batch to a topic. The pair (writer, batch) is written once, however often it is
     tried.
     """
@@ -33,11 +36,30 @@ def write_batch(frame: "DataFrame", settings: Settings, topic: str, writer: str,
         frame.write.format(FORMAT)
         .option("kafka.bootstrap.servers", settings.bootstrap_server)
         .option("topic", topic)
+        .option("checkpointLocation", str(checkpoint))
         .option("txnAppId", f"{writer}-{topic}")
         .option("txnVersion", str(batch_id))
+        .option("writeTimestamp", writes_timestamp(frame))
         .mode("append")
         .save()
     )
+
+
+def writes_timestamp(frame: "DataFrame") -> str:
+    """The option of the sink: dead letters and copies keep the times of their originals."""
+    return str("timestamp" in frame.columns).lower()
+
+
+def max_message_bytes(bootstrap_server: str, topic: str) -> int:
+    """The largest batch, and so the largest record, that a topic takes. Raises ClientError."""
+    from barnabas.client.admin.configs import TOPIC, Resource, describe_configs
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.settings import ClientSettings
+
+    resource = Resource(TOPIC, topic)
+    with Cluster(ClientSettings.of(bootstrap_server)) as cluster:
+        configs = describe_configs(cluster, [resource])[resource]
+    return next(int(each.value) for each in configs if each.name == "max.message.bytes" and each.value)
 
 
 def ensure(bootstrap_server: str, names: Iterable[str], partitions: int) -> None:

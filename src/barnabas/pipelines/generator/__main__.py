@@ -19,7 +19,7 @@ from barnabas.pipelines.generator.sending import Sending, send
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m barnabas.pipelines.generator", description=__doc__)
     option = parser.add_argument
-    option("--bootstrap-server", default="localhost:9092", help="Brokers to ask first [%(default)s].")
+    option("--bootstrap-server", default="localhost:9092", help="Brokers to connect to first [%(default)s].")
     option("--rate", type=float, default=500, help="Events per second, on average [%(default)s].")
     option("--duration", type=float, default=60, help="How many seconds to send [%(default)s].")
     option("--speed", type=float, default=1, help="Seconds of event time per second [%(default)s].")
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         moment = datetime.fromisoformat(given.start)
         start = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     else:
-        # Live events are of now; a span that is told faster, or at once, ends now.
+        # Live events are of now; a span that is sent faster, or at once, ends now.
         start = time.time() - (span if given.unpaced or given.speed != 1 else 0)
     run = Run(Plan(given.seed, int(start * 1000), span, given.rate / given.speed), keep=False)
     topics = {kind: f"{given.prefix}{kind.value}" for kind in Kind}

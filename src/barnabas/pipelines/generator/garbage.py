@@ -1,4 +1,4 @@
-"""Lines that no one can parse, each made from a good one, with the reason a pipeline should give for it.
+"""Lines that cannot be parsed, each made from a good one, with the reason a pipeline should give for it.
 
 The reasons are those of the pipelines' own README files; the tests hold both together.
 """

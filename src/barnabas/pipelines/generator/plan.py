@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What an event tells of; the value is the topic it goes to unless another is chosen."""
+    """The subject of an event; the value is the topic it goes to unless another is chosen."""
 
     LOG = "access-logs"
     ACTIVITY = "activity"
@@ -30,7 +30,7 @@ class Plan:
     duplicates: float = 0.01
     """The share of page views and clicks that are sent twice."""
     malformed: float = 0.005
-    """Lines that no one can parse, as a share of the good ones; they come on top."""
+    """Lines that cannot be parsed, as a share of the good ones; they come on top."""
 
     @property
     def end_ms(self) -> int:

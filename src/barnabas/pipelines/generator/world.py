@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Page:
     path: str
     service: str
-    """The service that is asked when the page is shown."""
+    """The service that is requested when the page is shown."""
     weight: float
     elements: tuple[str, ...]
 

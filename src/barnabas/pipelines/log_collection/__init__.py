@@ -1,1 +1,1 @@
-"""Log collection: access logs to Parquet, error rates to a topic. See README.md."""
+"""Log collection: access logs to a table, error rates to a topic. See README.md."""

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from barnabas.pipelines.common import topics
 from barnabas.pipelines.common.batch import Batch
-from barnabas.pipelines.common.dead_letters import dead_letters, good, topic_of
+from barnabas.pipelines.common.dead_letters import good, topic_of
 from barnabas.pipelines.common.queries import Query, ToOutputs, ToTopic
 from barnabas.pipelines.common.refusals import plainly
 from barnabas.pipelines.common.running import Runner
@@ -16,7 +16,7 @@ from barnabas.pipelines.common.settings import Settings, read, setting
 from barnabas.pipelines.log_collection import transformations as logs
 
 NAME = "logs"
-PURPOSE = "Access logs to Parquet by date and hour; error rates per service to a topic."
+PURPOSE = "Access logs to a table by date and hour; error rates per service to a topic."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ def queries(spark: SparkSession, settings: LogSettings) -> list[Query]:
 
     def store(batch: Batch) -> None:
         batch.to_table(logs.table_rows(good(batch.frame)), settings.logs_table, ("date", "hour"))
-        batch.to_topic(dead_letters(batch.frame, NAME), topic_of(settings.logs_topic))
+        batch.to_dead_letters(batch.frame, topic_of(settings.logs_topic), NAME)
 
     return [
         Query("logs-lines", lines, ToOutputs(store)),

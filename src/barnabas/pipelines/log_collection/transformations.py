@@ -9,7 +9,15 @@ A line is Apache's combined format, then latency in ms and the service:
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from barnabas.pipelines.common.text import as_record, first_reason, is_ahead, with_date_and_hour, with_text
+from barnabas.pipelines.common.text import (
+    TOO_LONG,
+    as_record,
+    first_reason,
+    is_ahead,
+    is_too_long,
+    with_date_and_hour,
+    with_text,
+)
 
 _MARK = "\u0001"
 _QUOTED = r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
@@ -50,6 +58,7 @@ def parse(records: DataFrame) -> DataFrame:
 
 def _error() -> Column:
     return first_reason(
+        (is_too_long(), TOO_LONG),
         (sf.col("text").isNull(), "not UTF-8"),
         (~sf.col("is_line"), "not an access-log line"),
         (sf.col("time").isNull(), "bad time"),

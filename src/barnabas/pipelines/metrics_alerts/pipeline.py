@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 from barnabas.pipelines.common import topics
 from barnabas.pipelines.common.batch import Batch
-from barnabas.pipelines.common.dead_letters import dead_letters, good, topic_of
-from barnabas.pipelines.common.queries import Query, ToOutputs, ToTopic
+from barnabas.pipelines.common.dead_letters import good, topic_of
+from barnabas.pipelines.common.queries import Query, ToOutputs
 from barnabas.pipelines.common.refusals import plainly
 from barnabas.pipelines.common.running import Runner
 from barnabas.pipelines.common.session import open_session
@@ -44,9 +45,12 @@ def queries(spark: SparkSession, settings: MetricsSettings) -> list[Query]:
         batch.to_topic(metrics.host_records(rows), settings.windows_topic)
         batch.to_topic(metrics.host_records(alerts), settings.alerts_topic)
 
+    def store_letters(batch: Batch) -> None:
+        batch.to_dead_letters(batch.frame, topic_of(settings.metrics_topic), NAME)
+
     return [
         Query("metrics-windows", windows, ToOutputs(store)),
-        Query("metrics-dead-letters", dead_letters(samples, NAME), ToTopic(topic_of(settings.metrics_topic))),
+        Query("metrics-dead-letters", samples.where(sf.col("error").isNotNull()), ToOutputs(store_letters)),
     ]
 
 

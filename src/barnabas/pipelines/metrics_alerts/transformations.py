@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from barnabas.pipelines.common.text import as_record, first_reason, is_ahead, with_date_and_hour, with_json
+from barnabas.pipelines.common.text import (
+    TOO_LONG,
+    as_record,
+    first_reason,
+    is_ahead,
+    is_too_long,
+    with_date_and_hour,
+    with_json,
+)
 from barnabas.pipelines.metrics_alerts.rules import Rule
 
 _REQUIRED = ("host", "metric", "value", "time")
@@ -37,6 +45,7 @@ def parse(records: DataFrame) -> DataFrame:
 def _error() -> Column:
     missing = [(sf.col(f"json.{name}").isNull(), f"missing {name}") for name in _REQUIRED]
     return first_reason(
+        (is_too_long(), TOO_LONG),
         (sf.col("text").isNull(), "not UTF-8"),
         (sf.col("json").isNull() | sf.col("json._malformed").isNotNull(), "not JSON"),
         *missing,
@@ -112,7 +121,7 @@ def _alert(condition: Column, kind: str, limit: Column, message: Column) -> Colu
 
 
 def _of_metric(rules: Sequence[Rule], name: str) -> Column:
-    """What the rule of a row's metric says; null where there is none, so that nothing exceeds it."""
+    """What the rule of a row's metric says; null if there is no rule, so that nothing exceeds it."""
     found = sf.lit(None).cast("double")
     for rule in rules:
         value = sf.lit(float(getattr(rule, name)))

@@ -1,29 +1,32 @@
 """Copying a micro-batch: rows to the same partitions of the target, then the stretches they make there.
 
 A batch is one transaction per task, and a partition is read by one task: its records keep their order, and
-lie at the target without gaps, followed by the marker. So the end of the partition tells where they are, as
-long as the mirror is the only one who writes to it. A batch that is run again writes nothing twice, and
+lie at the target without gaps, followed by the marker. So the end of the partition shows where they are, as
+long as the mirror is the only writer to it. A batch that is run again writes nothing twice, and
 finds the same ends: nothing was written after it.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sf
 
 from barnabas.client.admin.offsets import LATEST, READ_COMMITTED, ListedOffset, list_offsets
 from barnabas.client.cluster import Cluster
-from barnabas.pipelines.common.topics import FORMAT
+from barnabas.pipelines.common.topics import FORMAT, writes_timestamp
 from barnabas.pipelines.mirror.offset_map import OffsetRun, Stretch, TopicPartition, thinned
+from barnabas.pipelines.mirror.too_large import record_size
 
 _PATIENCE = 60.0
 _LOOK = 0.02
 
 
 class NotSettled(Exception):
-    """Transactions at the target stay open: somebody else writes there, or a coordinator is away."""
+    """Transactions at the target stay open: another producer writes there, or a coordinator is down."""
 
 
 def records(frame: DataFrame, prefix: str) -> DataFrame:
@@ -38,28 +41,58 @@ def records(frame: DataFrame, prefix: str) -> DataFrame:
     )
 
 
-def write(frame: DataFrame, bootstrap_server: str, application: str, version: int) -> None:
-    """The pair (application, version) is written once, however often it is tried."""
+def write(
+    frame: DataFrame,
+    bootstrap_server: str,
+    application: str,
+    version: int,
+    checkpoint: Path,
+    kafka: Mapping[str, str] | None = None,
+) -> None:
+    """The pair (application, version) is written once, however often it is tried. `kafka` has properties of
+    the producer.
+    """
     (
         frame.write.format(FORMAT)
+        .options(**{f"kafka.{key}": value for key, value in (kafka or {}).items()})
         .option("kafka.bootstrap.servers", bootstrap_server)
+        .option("checkpointLocation", str(checkpoint))
         .option("txnAppId", application)
         .option("txnVersion", str(version))
+        .option("writeTimestamp", writes_timestamp(frame))
         .mode("append")
         .save()
     )
 
 
-def source_runs(frame: DataFrame) -> dict[TopicPartition, list[OffsetRun]]:
-    """Which offsets the batch has of each partition. Only those with gaps are looked at one by one."""
+@dataclass(frozen=True, slots=True)
+class BatchContent:
+    runs: dict[TopicPartition, list[OffsetRun]]
+    """Which offsets the batch has of each partition."""
+    largest: dict[TopicPartition, int]
+    """Bytes of the largest record of each, before compression, from above."""
+
+    @property
+    def topics(self) -> set[str]:
+        return {topic for topic, _ in self.runs}
+
+
+def content_of(frame: DataFrame) -> BatchContent:
+    """Only partitions with gaps are looked at offset by offset."""
     counted = (
         frame.groupBy("topic", "partition")
-        .agg(sf.min("offset").alias("first"), sf.max("offset").alias("last"), sf.count("*").alias("rows"))
+        .agg(
+            sf.min("offset").alias("first"),
+            sf.max("offset").alias("last"),
+            sf.count("*").alias("rows"),
+            sf.max(record_size()).alias("largest"),
+        )
         .collect()
     )
     runs = {(row.topic, row.partition): [OffsetRun(row["first"], row.rows)] for row in counted}
     torn = [row for row in counted if row["last"] - row["first"] + 1 != row.rows]
-    return runs | (_torn_runs(frame, torn) if torn else {})
+    largest = {(row.topic, row.partition): row.largest for row in counted}
+    return BatchContent(runs | (_torn_runs(frame, torn) if torn else {}), largest)
 
 
 def _torn_runs(frame: DataFrame, torn: list[Row]) -> dict[TopicPartition, list[OffsetRun]]:
@@ -87,11 +120,11 @@ def stretch_of(runs: list[OffsetRun], target_end: int) -> Stretch:
     return Stretch(runs[0].start, last.start + last.length, target_end - 1 - count, target_end, thinned(runs))
 
 
-def settled_ends(cluster: Cluster, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+def settled_ends(cluster: Cluster, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
     """The ends of partitions once all their transactions are over. Markers are written after the commit was
     answered, so this may take a moment. Raises NotSettled.
     """
-    waiting: set[TopicPartition] = set(places)
+    waiting: set[TopicPartition] = set(topic_partitions)
     ends: dict[TopicPartition, int] = {}
     until = time.monotonic() + _PATIENCE
     while waiting:
@@ -104,15 +137,15 @@ def settled_ends(cluster: Cluster, places: Collection[TopicPartition]) -> dict[T
     return ends
 
 
-def _settled(cluster: Cluster, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    asked = dict.fromkeys(places, LATEST)
-    # In this order: an end that was reached before it was asked for cannot be too far.
-    stable = list_offsets(cluster, asked, isolation=READ_COMMITTED)
-    ends = list_offsets(cluster, asked)
+def _settled(cluster: Cluster, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    wanted = dict.fromkeys(topic_partitions, LATEST)
+    # In this order: an end that was reached before it was requested cannot be too far.
+    stable = list_offsets(cluster, wanted, isolation=READ_COMMITTED)
+    ends = list_offsets(cluster, wanted)
     return {
-        place: end.offset
-        for place, end in ends.items()
+        topic_partition: end.offset
+        for topic_partition, end in ends.items()
         if isinstance(end, ListedOffset)
-        and isinstance(below := stable[place], ListedOffset)
+        and isinstance(below := stable[topic_partition], ListedOffset)
         and below.offset == end.offset
     }

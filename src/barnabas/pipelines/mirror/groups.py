@@ -40,7 +40,10 @@ def translate_groups(source: Cluster, target: Cluster, offsets: OffsetMap, rule:
             continue
         wanted = _translated(source, group.id, offsets, rule.prefix)
         known = (
-            {place: each.offset for place, each in committed_offsets(target, group.id).items()}
+            {
+                topic_partition: each.offset
+                for topic_partition, each in committed_offsets(target, group.id).items()
+            }
             if wanted
             else {}
         )
@@ -54,7 +57,11 @@ def forward(
     wanted: Mapping[TopicPartition, int], known: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """Those that are beyond what is there."""
-    return {place: offset for place, offset in wanted.items() if offset > known.get(place, -1)}
+    return {
+        topic_partition: offset
+        for topic_partition, offset in wanted.items()
+        if offset > known.get(topic_partition, -1)
+    }
 
 
 def _translated(source: Cluster, group: str, offsets: OffsetMap, prefix: str) -> dict[TopicPartition, int]:

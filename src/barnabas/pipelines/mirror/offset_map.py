@@ -50,18 +50,18 @@ class OffsetMap:
     def __init__(self) -> None:
         self._stretches: dict[TopicPartition, list[Stretch]] = {}
 
-    def add(self, place: TopicPartition, stretch: Stretch) -> None:
-        known = self._stretches.setdefault(place, [])
+    def add(self, topic_partition: TopicPartition, stretch: Stretch) -> None:
+        known = self._stretches.setdefault(topic_partition, [])
         if stretch not in known[-1:]:
             insort(known, stretch)
 
-    def translate(self, place: TopicPartition, offset: int) -> int | None:
+    def translate(self, topic_partition: TopicPartition, offset: int) -> int | None:
         """The target's offset of the first record that is not before the source's `offset`.
 
-        None if that is not known: nothing of the partition is mirrored, or so long ago that it is forgotten.
+        Returns None if it is unknown: the partition is not mirrored, or its stretch has expired.
         Beyond what is mirrored it is the end of what is mirrored.
         """
-        known = self._stretches.get(place, [])
+        known = self._stretches.get(topic_partition, [])
         index = bisect_right(known, offset, key=lambda stretch: stretch.source_first) - 1
         if index < 0:
             return None
@@ -71,7 +71,7 @@ class OffsetMap:
         return stretch.translate(offset)
 
     @property
-    def places(self) -> set[TopicPartition]:
+    def topic_partitions(self) -> set[TopicPartition]:
         return set(self._stretches)
 
 
@@ -91,11 +91,11 @@ def _joined(runs: Sequence[OffsetRun]) -> OffsetRun:
     return OffsetRun(last.start + last.length - count, count)
 
 
-def to_json(place: TopicPartition, stretch: Stretch) -> str:
+def to_json(topic_partition: TopicPartition, stretch: Stretch) -> str:
     return json.dumps(
         {
-            "topic": place[0],
-            "partition": place[1],
+            "topic": topic_partition[0],
+            "partition": topic_partition[1],
             "source": [stretch.source_first, stretch.source_next],
             "target": [stretch.target_first, stretch.target_end],
             "runs": stretch.runs,

@@ -1,1 +1,1 @@
-"""Offline load: any topics to Parquet tables, with their offsets. See README.md."""
+"""Offline load: any topics to tables, with their offsets. See README.md."""

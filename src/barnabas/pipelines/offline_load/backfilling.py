@@ -5,18 +5,16 @@ The commit remembers the range, so a stream that comes there later leaves it out
 """
 
 import json
-import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from barnabas.pipelines.common.commit_log import Commit
 from barnabas.pipelines.common.settings import BadSetting
-from barnabas.pipelines.common.table import ParquetTable
+from barnabas.pipelines.common.table import Added, Table
+from barnabas.pipelines.common.table_record import Backfilled, Change
 from barnabas.pipelines.common.topics import FORMAT
-from barnabas.pipelines.offline_load.loading import BACKFILL, arrange, count, plan, remarks
+from barnabas.pipelines.offline_load.loading import arrange, count, plan
 from barnabas.pipelines.offline_load.rows import PARTITION_BY, OffsetRange, is_in, table_rows
-from barnabas.pipelines.offline_load.table_lock import locked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BadRange(BadSetting):
-    """A place that is neither an offset nor a time."""
+    """A bound of a range that is neither an offset nor a time."""
 
 
 def backfill(
@@ -33,31 +31,36 @@ def backfill(
     bootstrap_server: str,
     topic: str,
     ranges: Sequence[OffsetRange],
-    table: ParquetTable,
-    target_bytes: int,
-) -> Commit | None:
-    """None if the table has all of it."""
+    table: Table,
+    topic_id: str,
+) -> Added | None:
+    """None if the table has all of it. Raises TableRefused."""
     if not ranges:
         return None
-    with locked(table.path):
+    with table.changing():
         table.recover()
         rows = table_rows(read_ranges(spark, bootstrap_server, topic, ranges))
         if table.files():
-            present = spark.read.parquet(str(table.path)).where(is_in(ranges)).select("partition", "offset")
-            rows = rows.join(present, ["partition", "offset"], "left_anti").select(*rows.columns)
+            # With the time: a topic that was deleted and created anew has the same offsets once more.
+            key = ["partition", "offset", "timestamp"]
+            present = table.read(spark).where(is_in(ranges)).select(*key)
+            rows = rows.join(present, key, "left_anti").select(*rows.columns)
         rows = rows.persist()
         try:
             counted = count(rows)
             if not counted:
                 return None
-            name = f"backfill-{uuid.uuid4().hex[:12]}"
-            arranged, most = arrange(rows, plan(table, counted, target_bytes))
-            writer = arranged.write.option("maxRecordsPerFile", most).partitionBy(*PARTITION_BY)
-            writer.parquet(str(table.stage(name)))
+            chosen = plan(table, counted)
+            change = Change(
+                topic_ids={topic: topic_id},
+                backfilled=tuple(Backfilled(topic_id, *each) for each in ranges),
+                raw_bytes=sum(row.raw_bytes for row in counted),
+            )
+            return table.append(
+                arrange(rows, chosen), PARTITION_BY, change, records_per_file=chosen.records_per_file
+            )
         finally:
             rows.unpersist()
-        properties = {"kind": BACKFILL, "ranges": json.dumps(ranges), **remarks(counted)}
-        return table.commit_staged(name, label=name, properties=properties)
 
 
 def read_ranges(
@@ -81,55 +84,59 @@ def read_ranges(
 def resolve(
     cluster: "Cluster", topic: str, begin: str, end: str, only: int | None = None
 ) -> list[OffsetRange]:
-    """The offsets there are between two places. A place is an offset, a time (ISO), or nothing: as far as it
-    goes. Raises BadRange, or what the cluster says.
+    """The available offsets between two bounds. A bound is an offset, a time (ISO), or empty: the start or
+    the end of the log. Raises BadRange, or the error of the cluster.
     """
     from barnabas.client.admin.offsets import EARLIEST, LATEST, READ_COMMITTED
     from barnabas.client.admin.topics import layouts
 
-    places = [each.index for each in layouts(cluster, [topic])[0].partitions if only in (None, each.index)]
-    first = _listed(cluster, topic, places, EARLIEST)
-    last = _listed(cluster, topic, places, LATEST, isolation=READ_COMMITTED)
-    starts = _placed(cluster, topic, places, begin, first, last)
-    stops = _placed(cluster, topic, places, end, last, last)
+    partitions = [
+        each.index for each in layouts(cluster, [topic])[0].partitions if only in (None, each.index)
+    ]
+    first = _listed(cluster, topic, partitions, EARLIEST)
+    last = _listed(cluster, topic, partitions, LATEST, isolation=READ_COMMITTED)
+    starts = _offsets_at(cluster, topic, partitions, begin, first, last)
+    stops = _offsets_at(cluster, topic, partitions, end, last, last)
     ranges = [
-        OffsetRange(place, max(starts[place], first[place]), min(stops[place], last[place]))
-        for place in places
+        OffsetRange(
+            partition, max(starts[partition], first[partition]), min(stops[partition], last[partition])
+        )
+        for partition in partitions
     ]
     return [each for each in ranges if each.start < each.stop]
 
 
-def _placed(
+def _offsets_at(
     cluster: "Cluster",
     topic: str,
-    places: list[int],
-    place: str,
+    partitions: list[int],
+    bound: str,
     default: dict[int, int],
     last: dict[int, int],
 ) -> dict[int, int]:
-    if not place:
+    if not bound:
         return default
-    if place.isdigit():
-        return dict.fromkeys(places, int(place))
+    if bound.isdigit():
+        return dict.fromkeys(partitions, int(bound))
     try:
-        moment = datetime.fromisoformat(place)
+        moment = datetime.fromisoformat(bound)
     except ValueError:
-        raise BadRange(f"{place!r} is neither an offset nor a time such as 2026-11-16T09:00:00Z") from None
+        raise BadRange(f"{bound!r} is neither an offset nor a time such as 2026-11-16T09:00:00Z") from None
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    found = _listed(cluster, topic, places, int(zoned.timestamp() * 1000))
+    found = _listed(cluster, topic, partitions, int(zoned.timestamp() * 1000))
     return {each: offset if offset >= 0 else last[each] for each, offset in found.items()}
 
 
 def _listed(
-    cluster: "Cluster", topic: str, places: list[int], time: int, *, isolation: int = 0
+    cluster: "Cluster", topic: str, partitions: list[int], time: int, *, isolation: int = 0
 ) -> dict[int, int]:
     from barnabas.client.admin.offsets import list_offsets
     from barnabas.client.errors import BrokerError
 
-    found = list_offsets(cluster, {(topic, place): time for place in places}, isolation=isolation)
+    found = list_offsets(cluster, {(topic, partition): time for partition in partitions}, isolation=isolation)
     offsets = {}
-    for (_, place), each in found.items():
+    for (_, partition), each in found.items():
         if isinstance(each, BrokerError):
             raise each
-        offsets[place] = each.offset
+        offsets[partition] = each.offset
     return offsets

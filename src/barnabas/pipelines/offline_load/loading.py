@@ -1,63 +1,70 @@
 """Loading a micro-batch: the rows of each topic to the topic's table, exactly once.
 
-Every table has its own commit log, so a batch that is run again after a crash is left out by the tables that
+Every table remembers its batches, so a batch that is run again after a crash is left out by the tables that
 have it and taken by those that have not.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
 from barnabas.pipelines.common.batch import Batch
-from barnabas.pipelines.common.commit_log import Commit
-from barnabas.pipelines.common.table import ParquetTable
+from barnabas.pipelines.common.table import Added, Table
+from barnabas.pipelines.common.table_record import Change
 from barnabas.pipelines.offline_load.rows import ORDER, PARTITION_BY, OffsetRange, is_in, raw_bytes
 from barnabas.pipelines.offline_load.sizes import Layout, Slice, layout, ratio_of
-from barnabas.pipelines.offline_load.table_lock import locked
 
-BACKFILL = "backfill"
-_MOST_RECORDS = "spark.sql.files.maxRecordsPerFile"
-
-
-def load(batch: Batch, target_bytes: int) -> None:
-    """The frame of the batch has `rows.table_rows`, of any topics."""
-    for topic, counted in _counted(batch.frame).items():
-        table = ParquetTable(batch.settings.table(topic))
-        rows = batch.frame.where(sf.col("topic") == topic)
-        with locked(table.path):
-            if done := backfilled(table):
-                rows = rows.where(~is_in(done))
-            write(table, rows, counted, target_bytes, batch)
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
 
 
-def write(
-    table: ParquetTable, rows: DataFrame, counted: list[Row], target_bytes: int, batch: Batch
-) -> Commit | None:
-    arranged, most = arrange(rows, plan(table, counted, target_bytes))
-    rows.sparkSession.conf.set(_MOST_RECORDS, str(most))
-    return table.write_batch(
-        arranged, batch.number, PARTITION_BY, writer=batch.writer, properties=remarks(counted)
-    )
+def load(batch: Batch) -> None:
+    """The frame of the batch has `rows.table_rows`, of any topics. Raises TableRefused."""
+    counted = _counted(batch.frame)
+    ids = ids_of_topics(batch.settings.bootstrap_server, counted)
+    for topic, rows in counted.items():
+        load_topic(batch, topic, rows, ids.get(topic, ""))
 
 
-def arrange(rows: DataFrame, chosen: Layout) -> tuple[DataFrame, int]:
-    """Rows in the files they shall be in, and the most records of a file."""
+def load_topic(batch: Batch, topic: str, counted: list[Row], topic_id: str) -> Added | None:
+    table = batch.table(topic, owner_of(topic))
+    rows = batch.frame.where(sf.col("topic") == topic)
+    with table.changing():
+        table.recover()
+        if done := backfilled(table, topic, topic_id):
+            rows = rows.where(~is_in(done))
+        chosen = plan(table, counted)
+        return table.write_batch(
+            arrange(rows, chosen),
+            batch.number,
+            PARTITION_BY,
+            writer=batch.writer,
+            change=remarks(topic, topic_id, counted),
+            records_per_file=chosen.records_per_file,
+        )
+
+
+def owner_of(topic: str) -> str:
+    """Backfills and loads with any `--query` share the table of a topic; other pipelines have their own."""
+    return f"offline-load of {topic}"
+
+
+def arrange(rows: DataFrame, chosen: Layout) -> DataFrame:
+    """Rows in the files they shall be in."""
     share = sf.pmod("partition", sf.lit(chosen.files_per_hour))
-    arranged = rows.repartition(chosen.tasks, *PARTITION_BY, share).sortWithinPartitions(*ORDER)
-    return arranged, chosen.records_per_file
+    return rows.repartition(chosen.tasks, *PARTITION_BY, share).sortWithinPartitions(*ORDER)
 
 
-def plan(table: ParquetTable, counted: list[Row], target_bytes: int) -> Layout:
+def plan(table: Table, counted: list[Row]) -> Layout:
     hours: dict[tuple[object, object], list[int]] = defaultdict(lambda: [0, 0])
     for row in counted:
         hours[row.date, row.hour][0] += row.rows
         hours[row.date, row.hour][1] += row.raw_bytes
     slices = [Slice(rows, size) for rows, size in hours.values()]
-    return layout(slices, target_bytes, ratio_of(_written(table)))
+    return layout(slices, table.options.target_bytes, ratio_of(table.record().sizes))
 
 
 def count(rows: DataFrame) -> list[Row]:
@@ -71,23 +78,37 @@ def count(rows: DataFrame) -> list[Row]:
     return groups.collect()
 
 
-def remarks(counted: list[Row]) -> dict[str, str]:
-    """What is remembered with a commit: its offsets, for people, and its size, for the next batch."""
-    offsets: dict[str, list[int]] = {}
+def remarks(topic: str, topic_id: str, counted: list[Row]) -> Change:
+    """What a table records with a batch: where the stream is, and its size, for the next batch."""
+    offsets: dict[str, int] = {}
     for row in counted:
-        first, last = offsets.get(str(row.partition), [row["first"], row["last"]])
-        offsets[str(row.partition)] = [min(first, row["first"]), max(last, row["last"])]
-    return {"offsets": json.dumps(offsets), "raw_bytes": str(sum(row.raw_bytes for row in counted))}
+        partition = str(row.partition)
+        offsets[partition] = max(offsets.get(partition, 0), row["last"] + 1)
+    return Change({topic: offsets}, {topic: topic_id}, raw_bytes=sum(row.raw_bytes for row in counted))
 
 
-def backfilled(table: ParquetTable) -> list[OffsetRange]:
-    """What backfills have put into the table: the stream leaves it out when it comes there."""
-    return [
-        OffsetRange(*each)
-        for commit in table.commits()
-        if commit.properties.get("kind") == BACKFILL
-        for each in json.loads(commit.properties["ranges"])
-    ]
+def backfilled(table: Table, topic: str, topic_id: str) -> list[OffsetRange]:
+    """What backfills have put into the table: the stream leaves it out when it comes there. Ranges of a topic
+    that was deleted are not those of its successor.
+    """
+    record = table.record().of_topics({topic: topic_id})
+    return [OffsetRange(each.partition, each.start, each.stop) for each in record.backfilled]
+
+
+def ids_of_topics(bootstrap_server: str, topics: Iterable[str]) -> dict[str, str]:
+    """The ids that the topics have now; none for a broker that has no topic ids."""
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.settings import ClientSettings
+
+    with Cluster(ClientSettings.of(bootstrap_server)) as cluster:
+        return ids_in(cluster, topics)
+
+
+def ids_in(cluster: "Cluster", topics: Iterable[str]) -> dict[str, str]:
+    from barnabas.client.admin.topics import list_topics
+
+    wanted = set(topics)
+    return {each.name: str(each.id) for each in list_topics(cluster) if each.name in wanted and each.id}
 
 
 def _counted(frame: DataFrame) -> Mapping[str, list[Row]]:
@@ -95,17 +116,3 @@ def _counted(frame: DataFrame) -> Mapping[str, list[Row]]:
     for row in count(frame):
         topics[row.topic].append(row)
     return dict(sorted(topics.items()))
-
-
-def _written(table: ParquetTable) -> list[tuple[int, int]]:
-    """Raw bytes and file bytes of the last batches whose files are all still there."""
-    pairs = []
-    for commit in table.committed_batches()[-5:]:
-        paths = [table.path / name for name in commit.added]
-        if paths and all(path.exists() for path in paths):
-            pairs.append((int(commit.properties.get("raw_bytes", "0")), _size(paths)))
-    return pairs
-
-
-def _size(paths: list[Path]) -> int:
-    return sum(path.stat().st_size for path in paths)

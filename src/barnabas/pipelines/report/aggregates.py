@@ -7,10 +7,11 @@ in seconds.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+
+from barnabas.pipelines.common.warehouse import Warehouse
 
 LOGS, ACTIVITY, SESSIONS = "access_logs", "activity", "sessions"
 METRIC_WINDOWS, ALERTS = "metric_windows", "alerts"
@@ -87,7 +88,7 @@ def alerts(tables: list[DataFrame], bucket: int) -> DataFrame:
 
 
 def dead_letters(tables: list[DataFrame], bucket: int) -> DataFrame:
-    """Per topic and reason: how many records nobody could parse."""
+    """Per topic and reason: how many records could not be parsed."""
     letters = tables[0]
     for other in tables[1:]:
         letters = letters.unionByName(other)
@@ -103,8 +104,9 @@ class View:
     tables: tuple[str, ...]
     make: Callable[[list[DataFrame], int], DataFrame]
 
-    def of(self, spark: SparkSession, warehouse: str, bucket: int) -> DataFrame:
-        return self.make([spark.read.parquet(str(Path(warehouse) / table)) for table in self.tables], bucket)
+    def of(self, spark: SparkSession, warehouse: Warehouse, bucket: int) -> DataFrame:
+        """Raises LookupError for a table that is not there."""
+        return self.make([_rows(spark, warehouse, table) for table in self.tables], bucket)
 
 
 VIEWS: tuple[View, ...] = (
@@ -128,10 +130,17 @@ VIEWS: tuple[View, ...] = (
 )
 
 
-def is_there(warehouse: str, table: str) -> bool:
+def is_there(warehouse: Warehouse, table: str) -> bool:
     """Whether a table has rows at all; Spark refuses a directory without files."""
-    files = (Path(warehouse) / table).rglob("*.parquet")
-    return any("_staging" not in file.parts for file in files)
+    found = warehouse.find(table)
+    return found is not None and bool(found.files())
+
+
+def _rows(spark: SparkSession, warehouse: Warehouse, table: str) -> DataFrame:
+    found = warehouse.find(table)
+    if found is None:
+        raise LookupError(f"{warehouse.location(table)} is no table")
+    return found.read(spark)
 
 
 def _bucket(time: str, seconds: int) -> Column:

@@ -4,12 +4,14 @@ The views are made anew by every run, so nothing of an earlier one is kept: Spar
 enough, and the directory is emptied first (a view that is there already would be refused).
 """
 
+import json
 import os
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.pipelines.common.warehouse import Warehouse
 from barnabas.spark.worker_python import worker_python
 
 _HERE = Path(__file__).parent
@@ -19,7 +21,7 @@ _TOP = Path(__file__).parents[len(__name__.split(".")) - 1]
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    warehouse: Path
+    warehouse: Warehouse
     directory: Path
     """Project, checkpoints and views of one run."""
     bucket: int
@@ -64,7 +66,8 @@ def _spec(project: Project) -> str:
     spec = yaml.safe_load((_HERE / "spark-pipeline.yml").read_text())
     spec["storage"] = (project.directory / "storage").as_uri()
     spec["configuration"] |= {
-        "barnabas.warehouse": str(project.warehouse),
+        "barnabas.warehouse": project.warehouse.root,
+        "barnabas.storage.options": json.dumps(project.warehouse.storage_options),
         "barnabas.bucket.seconds": str(project.bucket),
     }
     text: str = yaml.safe_dump(spec, sort_keys=False)

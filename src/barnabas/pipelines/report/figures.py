@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from barnabas.pipelines.report.span import Span
+
+_TIMES = {"traffic": "time", "latency": "time", "sessions": "time", "hosts": "time", "alerts": "window_start"}
+"""Views over time, and the column that says when."""
 _LETTERS = "dead_letters_"
 
 
@@ -21,6 +25,8 @@ class Figures:
     hosts: pd.DataFrame | None = None
     alerts: pd.DataFrame | None = None
     dead_letters: pd.DataFrame | None = None
+    remark: str = ""
+    """What the plots over time leave out."""
 
     @property
     def is_empty(self) -> bool:
@@ -29,10 +35,10 @@ class Figures:
     @property
     def times(self) -> list[float]:
         """Every bucket from the first to the last one of any view, also those in which nothing happened."""
-        if self.first is None or self.last is None:
+        first, last = self.first, self.last
+        if first is None or last is None:
             return []
-        count = int(self.last - self.first) // self.bucket
-        return [self.first + self.bucket * number for number in range(count + 1)]
+        return [first + self.bucket * number for number in range(int(last - first) // self.bucket + 1)]
 
     @property
     def first(self) -> float | None:
@@ -47,12 +53,26 @@ class Figures:
         return [frame for frame in found if frame is not None and len(frame)]
 
 
-def read_figures(views: Path, bucket: int) -> Figures:
-    """From the directory of the materialized views."""
+def read_figures(views: Path, bucket: int, span: Span | None = None) -> Figures:
+    """From the directory of the materialized views; of those over time, only rows within the span."""
     found = {path.name: _read(path) for path in sorted(views.iterdir()) if any(path.glob("*.parquet"))}
     letters = [frame for name, frame in found.items() if name.startswith(_LETTERS) and len(frame)]
     named = {name: frame for name, frame in found.items() if not name.startswith(_LETTERS)}
-    return Figures(bucket, **named, dead_letters=pd.concat(letters, ignore_index=True) if letters else None)
+    if span is not None:
+        for name, column in _TIMES.items():
+            if name in named:
+                named[name] = _within(named[name], column, bucket, span)
+    return Figures(
+        bucket,
+        **named,
+        dead_letters=pd.concat(letters, ignore_index=True) if letters else None,
+        remark="" if span is None else span.remark,
+    )
+
+
+def _within(frame: pd.DataFrame, column: str, bucket: int, span: Span) -> pd.DataFrame:
+    """The first bucket may begin before the span."""
+    return frame[frame[column].between(span.first - bucket, span.last, inclusive="neither")]
 
 
 def over_time(frame: pd.DataFrame, times: list[float], column: str, by: str) -> dict[str, list[float]]:

@@ -1,4 +1,4 @@
-"""What stands out, in sentences: a reader who has ten seconds reads these."""
+"""The highlights of the report, in sentences: a summary of ten seconds."""
 
 import pandas as pd
 
@@ -10,8 +10,8 @@ _FEWEST = 20
 
 
 def highlights(figures: Figures) -> list[str]:
-    told = (_busiest(figures), _failing(figures), _slowest(figures), _loved(figures), _troubled(figures))
-    return [sentence for sentence in told if sentence]
+    sentences = (_busiest(figures), _failing(figures), _slowest(figures), _loved(figures), _troubled(figures))
+    return [sentence for sentence in sentences if sentence]
 
 
 def _busiest(figures: Figures) -> str:

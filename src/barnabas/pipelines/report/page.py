@@ -12,7 +12,8 @@ _STYLE = Path(__file__).with_name("style.css")
 
 
 def page(figures: Figures, heading: str = "What happened") -> str:
-    told = "".join(f"<li>{escape(sentence)}</li>" for sentence in highlights(figures))
+    sentences = [*highlights(figures), *filter(None, [figures.remark])]
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     numbers = "".join(
         f'<div class="tile"><span>{escape(name)}</span><b>{escape(value)}</b>{line}</div>'
         for name, value, line in tiles(figures)
@@ -23,7 +24,7 @@ def page(figures: Figures, heading: str = "What happened") -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(heading)}</title><style>{_STYLE.read_text()}</style></head><body><main>"
         f'<header><p class="span">{escape(_span(figures))}</p><h1>{escape(heading)}</h1>'
-        f'<ul class="told">{told}</ul></header><div class="tiles">{numbers}</div>'
+        f'<ul class="highlights">{items}</ul></header><div class="tiles">{numbers}</div>'
         f'<div class="plots">{body}</div>'
         f"<footer>Made by barnabas pipeline run report, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. "
         f"All times are UTC; a point is {_width(figures.bucket)} wide.</footer></main></body></html>"

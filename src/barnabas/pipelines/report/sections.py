@@ -137,9 +137,9 @@ def _sessions(figures: Figures) -> Section | None:
 def _folded(times: list[float], series: dict[str, list[float]]) -> tuple[list[float], dict[str, list[float]]]:
     """Columns need more room than points: as many buckets as there are for 40 columns become one."""
     step = max(1, -(-len(times) // 40))
-    places = range(0, len(times), step)
-    return [times[place] for place in places], {
-        name: [sum(values[place : place + step]) for place in places] for name, values in series.items()
+    indexes = range(0, len(times), step)
+    return [times[index] for index in indexes], {
+        name: [sum(values[index : index + step]) for index in indexes] for name, values in series.items()
     }
 
 
@@ -165,7 +165,7 @@ def _letters(figures: Figures) -> Section | None:
     plot = named_bars("Dead letters by topic and reason", rows, "s4", names=225)
     return Section(
         "Dead letters",
-        "Records that nobody could parse, by the reason in their headers.",
+        "Records that could not be parsed, by the reason in their headers.",
         plot,
         is_wide=False,
     )

@@ -1,4 +1,4 @@
-"""Which batches of a fetch belong to aborted transactions, as Kafka's consumers find out.
+"""Which batches of a fetch belong to aborted transactions, found as Kafka's consumer does.
 
 A Fetch with `read_committed` lists the aborted transactions that touch its range: producer id and first
 offset. Walking the batches in order, a producer is aborted from that offset on until its abort marker. A

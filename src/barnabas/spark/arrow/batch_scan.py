@@ -2,7 +2,7 @@
 
 `scan` gives one buffer that holds the uncompressed records of every batch that counts, and where each batch
 stands in it. Without compression that buffer is the fetched one itself, not a copy. Control batches, batches
-of aborted transactions and batches outside the asked range are passed over, but count for `next_offset`: the
+of aborted transactions and batches outside the requested range are skipped, but count for `next_offset`: the
 position of the reader after this fetch, past the gaps that compaction leaves at the end of a batch.
 
 A batch that is cut short at the end of the bytes is left for the next fetch. A first batch that is cut is
@@ -26,7 +26,7 @@ from barnabas.records.batch import (
 )
 from barnabas.records.compression import NONE, decompress
 from barnabas.spark.arrow.aborted_producers import AbortedProducers
-from barnabas.spark.arrow.corrupt_records import CorruptRecords, place
+from barnabas.spark.arrow.corrupt_records import CorruptRecords, location
 
 PIECE_BYTES = 4 * 1024 * 1024
 """How much `scan_pieces` unpacks before it hands over a piece."""
@@ -145,7 +145,7 @@ class _Walk:
                 size += len(payload)
             taken.append((header, position))
         if size > _MOST_BYTES or len(self._records) > _MOST_BYTES:
-            raise CorruptRecords(f"{self._place(self._start_offset)}: a fetch unpacks to {size} bytes")
+            raise CorruptRecords(f"{self._location(self._start_offset)}: a fetch unpacks to {size} bytes")
         work, batches = self._laid_out(taken, unpacked)
         return Scanned(work, batches, self._next_offset, self._start_offset, self._stop_offset)
 
@@ -169,19 +169,19 @@ class _Walk:
             return None
         if self._check_crc and not crc_is_valid(self._records, position, header):
             raise CorruptRecords(
-                f"{self._place(header.base_offset)}: the checksum of the batch does not match"
+                f"{self._location(header.base_offset)}: the checksum of the batch does not match"
             )
         return header
 
     def _parsed(self, position: int, magic: int) -> BatchHeader:
         if magic in (0, 1):
             raise UnsupportedForMessageFormat(
-                f"{self._place(self._next_offset)}: message format v{magic} is not supported, only v2 is"
+                f"{self._location(self._next_offset)}: message format v{magic} is not supported, only v2 is"
             )
         try:
             return parse_header(self._records, position)
         except KafkaError as error:
-            raise CorruptRecords(f"{self._place(self._next_offset)}: {error.message}") from error
+            raise CorruptRecords(f"{self._location(self._next_offset)}: {error.message}") from error
 
     def _check_numbers(self, header: BatchHeader) -> None:
         room = header.size - HEADER_SIZE
@@ -193,29 +193,29 @@ class _Walk:
             what = f"a batch claims {header.record_count} records in {room} bytes"
         else:
             return
-        raise CorruptRecords(f"{self._place(header.base_offset)}: {what}")
+        raise CorruptRecords(f"{self._location(header.base_offset)}: {what}")
 
     def _refuse_cut_first(self, left: int) -> None:
         if self._position == 0:
             raise CorruptRecords(
-                f"{self._place(self._next_offset)}: the first batch is cut after {left} bytes"
+                f"{self._location(self._next_offset)}: the first batch is cut after {left} bytes"
             )
 
     def _counts(self, header: BatchHeader, batch: memoryview) -> bool:
         try:
             aborted = self._aborted.drops(header, batch)
         except KafkaError as error:
-            raise CorruptRecords(f"{self._place(header.base_offset)}: {error.message}") from error
+            raise CorruptRecords(f"{self._location(header.base_offset)}: {error.message}") from error
         return not aborted and not header.is_control and header.last_offset >= self._start_offset
 
     def _unpack(self, header: BatchHeader, batch: memoryview) -> bytes:
         try:
             payload = decompress(header.compression, batch[HEADER_SIZE:])
         except KafkaError as error:
-            raise CorruptRecords(f"{self._place(header.base_offset)}: {error.message}") from error
+            raise CorruptRecords(f"{self._location(header.base_offset)}: {error.message}") from error
         if header.record_count * _LEAST_RECORD > len(payload):
             raise CorruptRecords(
-                f"{self._place(header.base_offset)}: a batch claims {header.record_count} records"
+                f"{self._location(header.base_offset)}: a batch claims {header.record_count} records"
                 f" in {len(payload)} bytes"
             )
         return payload
@@ -239,8 +239,8 @@ class _Walk:
             size += len(part)
         return (parts[0] if len(parts) == 1 else b"".join(parts)), batches
 
-    def _place(self, offset: int) -> str:
-        return place(*self._origin, offset)
+    def _location(self, offset: int) -> str:
+        return location(*self._origin, offset)
 
 
 def _scanned(header: BatchHeader, start: int, end: int) -> ScannedBatch:

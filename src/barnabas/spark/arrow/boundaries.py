@@ -21,7 +21,7 @@ from barnabas.base.errors import CorruptMessage
 from barnabas.records.batch import Buffer
 from barnabas.records.varint import MAX_UINT32, decode_unsigned
 from barnabas.spark.arrow.batch_scan import ScannedBatch
-from barnabas.spark.arrow.varints import Places, Windows
+from barnabas.spark.arrow.varints import Positions, Windows
 
 _FEW = 128
 """Records that are found one by one at once: guessing has a fixed cost."""
@@ -40,10 +40,10 @@ _LEAST_RAW = 12
 
 
 class RecordBounds(NamedTuple):
-    """For each record: the place of its attributes (behind its length), and the place after it."""
+    """For each record: the position of its attributes (behind its length), and the position after it."""
 
-    contents: Places
-    ends: Places
+    contents: Positions
+    ends: Positions
 
 
 class BrokenChain(Exception):
@@ -146,7 +146,7 @@ def _prove(
 ) -> set[int]:
     """Fill in the records of those batches whose candidates make a whole chain.
 
-    A first record stands behind a batch header, from which its length cannot be told apart: it is known.
+    A first record stands behind a batch header, from which its length cannot be distinguished: it is known.
     """
     contents = [content for content, _ in heads.values()]
     sinces = np.searchsorted(found.contents, contents, "right").tolist()
@@ -181,20 +181,20 @@ def _head(work: Buffer, batch: ScannedBatch) -> tuple[int, int] | None:
 
 def _looks_long(work: Buffer, batch: ScannedBatch) -> bool:
     """Whether the first records all have lengths of two bytes, which are easier to find."""
-    place = batch.start
+    position = batch.start
     for _ in range(min(batch.count, _SAMPLE)):
-        if place + 1 >= batch.end or not work[place + 1] < 0x80 <= work[place]:
+        if position + 1 >= batch.end or not work[position + 1] < 0x80 <= work[position]:
             return False
-        place += 2 + (work[place] & 0x7F | work[place + 1] << 7) // 2
+        position += 2 + (work[position] & 0x7F | work[position + 1] << 7) // 2
     return True
 
 
 class _Candidates(NamedTuple):
-    """Places that may be records: of the length, of the attributes, and after the record."""
+    """Positions that may be records: of the length, of the attributes, and after the record."""
 
-    starts: Places
-    contents: Places
-    ends: Places
+    starts: Positions
+    contents: Positions
+    ends: Positions
 
     def only(self, rows: NDArray[np.bool_]) -> "_Candidates":
         return self if rows.all() else _Candidates(self.starts[rows], self.contents[rows], self.ends[rows])
@@ -203,7 +203,7 @@ class _Candidates(NamedTuple):
 def _long_candidates(octets: NDArray[np.uint8], low: int, high: int) -> _Candidates:
     """Every zero byte with an even length of two bytes before it that stays in the range."""
     signed = octets.view(np.int8)
-    parts: list[Places] = []
+    parts: list[Positions] = []
     # In blocks, because what lies between fits the cache then.
     for block in range(low, high - 2, _BLOCK):
         until = min(block + _BLOCK, high - 2)
@@ -220,7 +220,7 @@ def _long_candidates(octets: NDArray[np.uint8], low: int, high: int) -> _Candida
 
 def _candidates(octets: NDArray[np.uint8], low: int, high: int) -> _Candidates:
     """Every zero byte with an even length of one to three bytes before it that stays in the range."""
-    parts: list[Places] = []
+    parts: list[Positions] = []
     for block in range(low + 3, high, _BLOCK):
         until = min(block + _BLOCK, high)
         marks = (octets[block:until] | (octets[block - 1 : until - 1] & 0x80)) == 0
@@ -239,7 +239,7 @@ def _candidates(octets: NDArray[np.uint8], low: int, high: int) -> _Candidates:
     return _Candidates(starts, contents, ends).only((raw >= _LEAST_RAW) & (raw & 1 == 0) & (ends <= high))
 
 
-def _joined(found: _Candidates, seconds: Places, ends: Places) -> _Candidates:
+def _joined(found: _Candidates, seconds: Positions, ends: Positions) -> _Candidates:
     """Those that end where one of the next begins or a batch ends, and begin where one before ends."""
     kept = np.isin(found.ends, ends)
     for step in range(1, _REACH + 1):
@@ -262,7 +262,7 @@ def _fill_one_by_one(
     ends: list[int] = []
     for number in numbers:
         _walk_chain(windows.work, batches[number], contents, ends)
-    here: slice | Places = slice(None)
+    here: slice | Positions = slice(None)
     if len(numbers) < len(batches):
         here = np.concatenate([np.arange(firsts[number], firsts[number + 1]) for number in numbers])
     bounds.contents[here] = np.fromiter(contents, np.int64, len(contents))
@@ -272,32 +272,32 @@ def _fill_one_by_one(
 def _walk_chain(work: Buffer, batch: ScannedBatch, contents: list[int], ends: list[int]) -> None:
     """Append the bounds of every record of the batch.
 
-    Places only grow, so the last one shows whether any record ran off, and one odd number is enough to know
-    of a negative length: nothing else is checked on the way.
+    Positions only grow, so the last one shows whether any record ran off. One odd number is enough to detect
+    a negative length. Nothing else is checked on the way.
     """
-    place, odd = batch.start, 0
+    position, odd = batch.start, 0
     add_content, add_end = contents.append, ends.append
     try:
         for _ in range(batch.count):
-            raw = work[place]
+            raw = work[position]
             if raw < 0x80:
-                place += 1
+                position += 1
             else:
-                high = work[place + 1]
+                high = work[position + 1]
                 if high < 0x80:
                     raw += (high << 7) - 0x80
-                    place += 2
+                    position += 2
                 else:
-                    raw, place = decode_unsigned(work, place, MAX_UINT32)
+                    raw, position = decode_unsigned(work, position, MAX_UINT32)
             odd |= raw
-            add_content(place)
-            place += raw >> 1
-            add_end(place)
+            add_content(position)
+            position += raw >> 1
+            add_end(position)
     except (IndexError, CorruptMessage):
         raise BrokenChain(batch, "a record runs off the end of its batch") from None
     if odd & 1:
         raise BrokenChain(batch, "a record has a negative length")
-    if place > batch.end:
+    if position > batch.end:
         raise BrokenChain(batch, "a record runs off the end of its batch")
-    if place < batch.end:
-        raise BrokenChain(batch, f"{batch.end - place} bytes are left over after the last record")
+    if position < batch.end:
+        raise BrokenChain(batch, f"{batch.end - position} bytes are left over after the last record")

@@ -1,7 +1,7 @@
 """Decoding: the records of scanned batches as the columns of a row.
 
 The numbers of a record (two deltas, two lengths) are read for all records together; keys and values are then
-slices of the work buffer, which Arrow gathers in one pass. Only columns that are asked for are built. Nothing
+slices of the work buffer, which Arrow gathers in one pass. Only columns that are requested are built. Nothing
 is read past the end that a record's own length gives it, whatever the lengths inside it claim.
 """
 
@@ -20,27 +20,27 @@ from barnabas.spark.arrow.corrupt_records import (
     BrokenRow,
     CorruptRecords,
     MalformedTimestamp,
-    place,
+    location,
     refuse,
 )
 from barnabas.spark.arrow.headers import header_lists
 from barnabas.spark.arrow.light_arrays import bytes_scalar, number_array
 from barnabas.spark.arrow.row_schema import ROW_SCHEMA, TIMESTAMP_TYPE, projected
 from barnabas.spark.arrow.slices import gathered
-from barnabas.spark.arrow.varints import Numbers, Places, Windows
+from barnabas.spark.arrow.varints import Numbers, Positions, Windows
 
 _MICROSECONDS = 1000
 _MOST_MILLISECONDS = (2**63 - 1) // _MICROSECONDS
 
 
 class _Rows(NamedTuple):
-    """The rows in the asked range: their numbers, and where the rest of each record stands."""
+    """The rows in the requested range: their numbers, and where the rest of each record stands."""
 
     offsets: Numbers
     timestamps: Numbers
     timestamp_types: NDArray[np.int32]
-    places: Places
-    ends: Places
+    positions: Positions
+    ends: Positions
 
 
 def decode(
@@ -57,16 +57,16 @@ def decode(
         try:
             contents = _contents(windows, rows, set(columns) & {"key", "value", "headers"})
         except BrokenRow as error:
-            where = place(topic, partition, int(rows.offsets[error.row]))
+            where = location(topic, partition, int(rows.offsets[error.row]))
             raise CorruptRecords(f"{where}: {error}") from error
     except BrokenChain as error:
-        where = place(topic, partition, error.batch.base_offset)
+        where = location(topic, partition, error.batch.base_offset)
         raise CorruptRecords(f"{where}: {error}") from error
     except CorruptRecords:
         raise
     except CorruptMessage as error:
-        # A number of nine and more bytes that does not end; which one, nobody counted.
-        raise CorruptRecords(f"{place(topic, partition, offset)} or after: {error.message}") from error
+        # A number of nine and more bytes that does not end; which one is unknown.
+        raise CorruptRecords(f"{location(topic, partition, offset)} or after: {error.message}") from error
     return _record_batch(rows, contents, columns, topic, partition)
 
 
@@ -87,25 +87,25 @@ def _record_batch(
     return pa.RecordBatch.from_arrays(arrays, schema=projected(columns))
 
 
-def _numbers(windows: Windows, scanned: Scanned, contents: Places, ends: Places) -> _Rows:
+def _numbers(windows: Windows, scanned: Scanned, contents: Positions, ends: Positions) -> _Rows:
     batches = scanned.batches
     counts = np.array([batch.count for batch in batches], np.int64)
-    deltas, places = windows.varints(contents + 1)
-    offset_deltas, places = windows.varints(places)
+    deltas, positions = windows.varints(contents + 1)
+    offset_deltas, positions = windows.varints(positions)
     limits = _spread((batch.last_offset_delta for batch in batches), counts)
     wrong = (offset_deltas < 0) | (offset_deltas > limits)
     if wrong.any():
         _raise_broken(batches, counts, wrong, "a record's offset is not one of its batch")
     offsets = offset_deltas + _spread((batch.base_offset for batch in batches), counts)
     timestamps, types = _timestamps(batches, counts, deltas)
-    rows = _Rows(offsets, timestamps, types, places, ends)
+    rows = _Rows(offsets, timestamps, types, positions, ends)
     low, high = scanned.start_offset, scanned.stop_offset
     inside = offsets >= low
     if high is not None:
         inside &= offsets < high
     if inside.all():
         return rows
-    return _Rows(offsets[inside], timestamps[inside], types[inside], places[inside], ends[inside])
+    return _Rows(offsets[inside], timestamps[inside], types[inside], positions[inside], ends[inside])
 
 
 def _timestamps(
@@ -129,7 +129,7 @@ def _microseconds(rows: _Rows, topic: str, partition: int) -> pa.Array:
     wrong = (rows.timestamps > _MOST_MILLISECONDS) | (rows.timestamps < -_MOST_MILLISECONDS)
     if wrong.any():
         first = int(wrong.argmax())
-        where = place(topic, partition, int(rows.offsets[first]))
+        where = location(topic, partition, int(rows.offsets[first]))
         raise MalformedTimestamp(
             f"{where}: the timestamp {rows.timestamps[first]} ms does not fit 64 bits of microseconds"
         )
@@ -140,7 +140,7 @@ def _contents(windows: Windows, rows: _Rows, wanted: set[str]) -> dict[str, pa.A
     """Key, value and headers, as far as they are wanted."""
     if not wanted:
         return {}
-    key_lengths, key_starts = windows.varints(rows.places)
+    key_lengths, key_starts = windows.varints(rows.positions)
     key_ends = key_starts + np.maximum(key_lengths, 0)
     # At least the length of the value and the count of headers follow.
     refuse((key_ends > rows.ends - 2) | (key_ends < 0), "a key runs off the end of its record")

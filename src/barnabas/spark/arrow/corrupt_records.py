@@ -19,7 +19,7 @@ class MalformedTimestamp(InvalidTimestamp):
 
 
 class BrokenRow(Exception):
-    """What is wrong with a row, for whoever knows its offset."""
+    """What is wrong with a row. The caller adds its offset."""
 
     def __init__(self, row: int, what: str) -> None:
         super().__init__(what)
@@ -33,6 +33,6 @@ def refuse(wrong: NDArray[np.bool_], what: str, rows: NDArray[np.int64] | None =
         raise BrokenRow(first if rows is None else int(rows[first]), what)
 
 
-def place(topic: str, partition: int, offset: int) -> str:
+def location(topic: str, partition: int, offset: int) -> str:
     """How messages name a position: `orders-3 at offset 17`."""
     return f"{topic}-{partition} at offset {offset}" if topic else f"offset {offset}"

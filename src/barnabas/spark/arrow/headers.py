@@ -1,7 +1,7 @@
 """Decoding the headers of records into lists of (key, value).
 
 The j-th headers of all records that have so many are read together. Records with very many headers, which
-nobody sends on purpose, are finished one by one. A record without headers has a null list, as in Spark.
+are rare, are finished one by one. A record without headers has a null list, as in Spark.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from barnabas.records.varint import decode_varint
 from barnabas.spark.arrow.corrupt_records import BrokenRow, refuse
 from barnabas.spark.arrow.row_schema import HEADER_TYPE, HEADERS_TYPE
 from barnabas.spark.arrow.slices import gathered
-from barnabas.spark.arrow.varints import Numbers, Places, Windows
+from barnabas.spark.arrow.varints import Numbers, Positions, Windows
 
 _TOGETHER = 32
 """Headers of a record that are read in step with those of the others."""
@@ -26,23 +26,23 @@ class _Slices:
     """Where keys and values of all headers stand, by the number of the header."""
 
     def __init__(self, count: int) -> None:
-        self.key_starts: Places = np.empty(count, np.int64)
-        self.key_ends: Places = np.empty(count, np.int64)
-        self.value_starts: Places = np.empty(count, np.int64)
-        self.value_ends: Places = np.empty(count, np.int64)
+        self.key_starts: Positions = np.empty(count, np.int64)
+        self.key_ends: Positions = np.empty(count, np.int64)
+        self.value_starts: Positions = np.empty(count, np.int64)
+        self.value_ends: Positions = np.empty(count, np.int64)
         self.value_nulls: NDArray[np.bool_] = np.zeros(count, np.bool_)
 
 
-def header_lists(windows: Windows, places: Places, ends: Places) -> pa.Array:
-    """The column of headers of records whose count of headers stands at `places`."""
-    counts, places = windows.varints(places)
+def header_lists(windows: Windows, positions: Positions, ends: Positions) -> pa.Array:
+    """The column of headers of records whose count of headers stands at `positions`."""
+    counts, positions = windows.varints(positions)
     refuse(
-        (counts < 0) | (counts > (ends - places) // _LEAST_HEADER), "a record claims absurdly many headers"
+        (counts < 0) | (counts > (ends - positions) // _LEAST_HEADER), "a record claims absurdly many headers"
     )
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     slices = _Slices(int(offsets[-1]))
-    after = _read_in_step(windows, counts, offsets, places, ends, slices)
+    after = _read_in_step(windows, counts, offsets, positions, ends, slices)
     refuse(after != ends, "the headers of a record do not end where it ends")
     keys = _strings(gathered(windows.work, slices.key_starts, slices.key_ends, np.zeros(1, np.bool_)))
     values = gathered(windows.work, slices.value_starts, slices.value_ends, slices.value_nulls)
@@ -55,10 +55,15 @@ def header_lists(windows: Windows, places: Places, ends: Places) -> pa.Array:
 
 
 def _read_in_step(
-    windows: Windows, counts: Numbers, offsets: Numbers, places: Places, ends: Places, slices: _Slices
-) -> Places:
-    """Fill `slices`; gives the place after the last header of each record."""
-    after = places.copy()
+    windows: Windows,
+    counts: Numbers,
+    offsets: Numbers,
+    positions: Positions,
+    ends: Positions,
+    slices: _Slices,
+) -> Positions:
+    """Fill `slices`; gives the position after the last header of each record."""
+    after = positions.copy()
     rows = np.flatnonzero(counts > 0)
     for number in range(min(_TOGETHER, int(counts.max(initial=0)))):
         if number:

@@ -1,7 +1,7 @@
 """Arrow arrays and scalars from numpy and bytes, without pandas.
 
 `pa.array` and `pa.scalar` look whether pandas is installed by importing it: 0.4 s in every new worker of
-Spark. What is made of buffers is never asked what it is.
+Spark. Arrays that are made of buffers skip that check.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ def number_array(
 
 
 def bytes_scalar(value: bytes, kind: pa.DataType | None = None) -> pa.Scalar:
-    """Of `binary`, or of `string` where that is asked for and the bytes are its UTF-8."""
+    """Of `binary`, or of `string` if that is requested and the bytes are its UTF-8."""
     offsets = pa.py_buffer(np.array([0, len(value)], np.int32))
     return pa.Array.from_buffers(kind or pa.binary(), 1, [None, offsets, pa.py_buffer(value)])[0]
 
@@ -39,8 +39,8 @@ def no_bytes() -> pa.Array:
 
 
 def numbers_of(column: pa.Array, null: int = 0) -> NDArray[np.int64]:
-    """A column of integers (or of times) as numpy's, `null` where it has none. What numpy asks Arrow for
-    itself goes through pandas as well.
+    """A column of integers (or of times) as numpy's, `null` for missing ones. numpy's own conversion of Arrow
+    arrays goes through pandas as well.
     """
     if pa.types.is_null(column.type):
         return np.full(len(column), null, np.int64)

@@ -112,10 +112,10 @@ def encode(
     rows = _Rows(columns)
     batches: list[EncodedBatch] = []
     for spans in rows.groups(batch_bytes - HEADER_SIZE):
-        content, places = _records(rows, spans)
+        content, positions = _records(rows, spans)
         batches += (
             _encoded(rows, span, content[start:end], producing)
-            for span, (start, end) in zip(spans, pairwise(places), strict=True)
+            for span, (start, end) in zip(spans, pairwise(positions), strict=True)
         )
     return batches
 
@@ -199,7 +199,7 @@ def _encoded(rows: _Rows, span: Span, records: memoryview, producing: Producing)
 
 
 def _records(rows: _Rows, spans: list[Span]) -> tuple[memoryview, list[int]]:
-    """The uncompressed records of these spans, and where each begins; the last place is the end."""
+    """The uncompressed records of these spans, and where each begins; the last position is the end."""
     first, after = spans[0].first, spans[-1].after
     here, count = slice(first, after), after - first
     firsts = np.array([span.first for span in spans], np.int64)
@@ -226,5 +226,5 @@ def _records(rows: _Rows, spans: list[Span]) -> tuple[memoryview, list[int]]:
         as_binary(rows.values.slice(first, count)),
         *headers,
     )
-    places = np.frombuffer(column.buffers()[1], np.int32)[column.offset :]
-    return memoryview(column.buffers()[2]), places[np.append(firsts - first, count)].tolist()
+    positions = np.frombuffer(column.buffers()[1], np.int32)[column.offset :]
+    return memoryview(column.buffers()[2]), positions[np.append(firsts - first, count)].tolist()

@@ -36,5 +36,5 @@ def projected(names: Iterable[str]) -> pa.Schema:
         known = ", ".join(ROW_SCHEMA_WITH_HEADERS.names)
         raise ValueError(f"no such column: {', '.join(unknown)} (there are {known})")
     if len(set(wanted)) < len(wanted):
-        raise ValueError(f"a column is asked for twice: {', '.join(wanted)}")
+        raise ValueError(f"a column is selected twice: {', '.join(wanted)}")
     return pa.schema([ROW_SCHEMA_WITH_HEADERS.field(name) for name in wanted])

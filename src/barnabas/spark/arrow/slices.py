@@ -1,6 +1,6 @@
 """Slices of a buffer as an Arrow column of bytes.
 
-Two lists of places alternate in one array of offsets over the buffer (slice, gap, slice, gap, ...), which
+Two lists of positions alternate in one array of offsets over the buffer (slice, gap, slice, gap, ...), which
 Arrow takes as a binary array without a copy; `take` then copies the slices alone into a column of their own,
 in C++. Slices are in order and do not overlap.
 """
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from barnabas.records.batch import Buffer
 from barnabas.spark.arrow.light_arrays import no_bytes, number_array
-from barnabas.spark.arrow.varints import Places
+from barnabas.spark.arrow.varints import Positions
 
 
-def gathered(work: Buffer, starts: Places, ends: Places, nulls: NDArray[np.bool_]) -> pa.Array:
+def gathered(work: Buffer, starts: Positions, ends: Positions, nulls: NDArray[np.bool_]) -> pa.Array:
     """A `binary` column of `work[start:end]`, null where `nulls` says so."""
     count = len(starts)
     if count == 0:

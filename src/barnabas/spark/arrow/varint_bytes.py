@@ -2,7 +2,7 @@
 
 `Varints` holds one number a row, with the bytes that it needs; `packed` joins several of them into one column
 of bytes, row by row. The bytes are laid into a matrix with room for the widest number of each column, out of
-which the unused places are then left.
+which the unused bytes are then left.
 """
 
 from collections.abc import Sequence
@@ -65,12 +65,12 @@ def packed(columns: Sequence[Varints | int]) -> pa.Array:
 
 def _lay(octets: NDArray[np.uint8], used: NDArray[np.bool_], at: int, column: Varints) -> None:
     rest = column.raw
-    for place in range(column.widest):
+    for index in range(column.widest):
         low = rest.astype(np.uint8)
-        if place < column.widest - 1:
+        if index < column.widest - 1:
             low &= 0x7F
-            low |= (column.sizes > place + 1).view(np.uint8) << 7
+            low |= (column.sizes > index + 1).view(np.uint8) << 7
             rest = rest >> _SEVEN
-        octets[:, at + place] = low
-        if place:
-            np.greater(column.sizes, place, out=used[:, at + place])
+        octets[:, at + index] = low
+        if index:
+            np.greater(column.sizes, index, out=used[:, at + index])

@@ -1,9 +1,9 @@
-"""Zig-zag varints of many places at once.
+"""Zig-zag varints at many positions at once.
 
-`Windows` lays an 8-byte window over every byte of a buffer, without a copy; a varint is then a few operations
-on 64-bit words for all places together. A number that does not end within its window (the 9 and 10 bytes of
-huge 64-bit numbers) is read alone, by `records.varint`. Places may lie at or beyond the end of the buffer:
-there are only zeros, and whoever asked compares the places after the numbers with the bounds that it knows.
+`Windows` lays an 8-byte window over every byte of a buffer, without a copy. A varint is then a few operations
+on 64-bit words for all positions together. A number that does not end within its window (the 9 and 10 bytes
+of huge 64-bit numbers) is read alone, by `records.varint`. Positions may lie at or beyond the end of the
+buffer: there are only zeros. The caller compares the positions after the numbers with the bounds it knows.
 """
 
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from barnabas.records.batch import Buffer
 from barnabas.records.varint import decode_varlong
 
-Places: TypeAlias = NDArray[np.int64]
+Positions: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int64]
 
 WINDOW = 8
@@ -31,7 +31,7 @@ _EVEN_28, _ODD_28 = np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000)
 
 
 class Windows:
-    """A buffer as bytes, and as the 8 bytes from each place on."""
+    """A buffer as bytes, and as the 8 bytes from each position on."""
 
     def __init__(self, work: Buffer) -> None:
         self.work: Buffer = work
@@ -41,13 +41,13 @@ class Windows:
         self._last: int = len(padded) - WINDOW
         self._words: NDArray[np.uint64] = np.ndarray((self._last + 1,), "<u8", padded, strides=(1,))
 
-    def varints(self, places: Places) -> tuple[Numbers, Places]:
-        """The number at each place, and the place after it."""
-        if len(places) == 0:
-            return np.empty(0, np.int64), places
-        words = self._at(places)
+    def varints(self, positions: Positions) -> tuple[Numbers, Positions]:
+        """The number at each position, and the position after it."""
+        if len(positions) == 0:
+            return np.empty(0, np.int64), positions
+        words = self._at(positions)
         if not (words & _FIRST_CONTINUES).any():
-            return _without_zigzag((words & _FIRST_BYTE).view(np.int64)), places + 1
+            return _without_zigzag((words & _FIRST_BYTE).view(np.int64)), positions + 1
         stops = ~words & _CONTINUES
         # All bits up to the top of the byte that ends the number.
         mask = stops ^ (stops - _ONE)
@@ -58,22 +58,22 @@ class Windows:
         if longest > 2:
             words = (words & _EVEN_14) | ((words & _ODD_14) >> _TWO)
             words = (words & _EVEN_28) | ((words & _ODD_28) >> _FOUR)
-        numbers, after = _without_zigzag(words.view(np.int64)), places + sizes
+        numbers, after = _without_zigzag(words.view(np.int64)), positions + sizes
         if longest == WINDOW:
-            self._read_alone(np.flatnonzero(stops == 0), places, numbers, after)
+            self._read_alone(np.flatnonzero(stops == 0), positions, numbers, after)
         return numbers, after
 
-    def _at(self, places: Places) -> NDArray[np.uint64]:
-        """The words at these places; what lies behind the buffer is zero."""
-        if int(places.max()) <= self._last:
-            return self._words[places]
-        inside = np.minimum(places, self._last)
+    def _at(self, positions: Positions) -> NDArray[np.uint64]:
+        """The words at these positions; what lies behind the buffer is zero."""
+        if int(positions.max()) <= self._last:
+            return self._words[positions]
+        inside = np.minimum(positions, self._last)
         # A shift by 64 and more gives zero in numpy.
-        return self._words[inside] >> ((places - inside) << 3).astype(np.uint64)
+        return self._words[inside] >> ((positions - inside) << 3).astype(np.uint64)
 
-    def _read_alone(self, rows: Places, places: Places, numbers: Numbers, after: Places) -> None:
+    def _read_alone(self, rows: Positions, positions: Positions, numbers: Numbers, after: Positions) -> None:
         for row in rows.tolist():
-            numbers[row], after[row] = decode_varlong(self.work, int(places[row]))
+            numbers[row], after[row] = decode_varlong(self.work, int(positions[row]))
 
 
 def _without_zigzag(raw: NDArray[np.int64]) -> Numbers:

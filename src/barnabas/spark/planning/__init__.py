@@ -1,7 +1,7 @@
 """What a read consists of, decided without I/O: options, offsets, ranges, limits, and what counts as loss.
 
 Options, defaults and refusals are those of Spark's own Kafka connector, so that a query changes only the
-name of its format. Whoever calls brings the offsets that brokers told.
+name of its format. The caller brings the offsets that brokers returned.
 """
 
 TopicPartition = tuple[str, int]
@@ -9,10 +9,10 @@ Offsets = dict[TopicPartition, int]
 """The next offset to read of each partition."""
 
 
-def name_of(place: TopicPartition) -> str:
+def name_of(topic_partition: TopicPartition) -> str:
     """`orders-3`, as Kafka writes it."""
-    return f"{place[0]}-{place[1]}"
+    return f"{topic_partition[0]}-{topic_partition[1]}"
 
 
-def names_of(places: "set[TopicPartition] | frozenset[TopicPartition]") -> str:
-    return ", ".join(map(name_of, sorted(places)))
+def names_of(topic_partitions: "set[TopicPartition] | frozenset[TopicPartition]") -> str:
+    return ", ".join(map(name_of, sorted(topic_partitions)))

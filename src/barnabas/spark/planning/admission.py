@@ -1,4 +1,4 @@
-"""How much of what is there a micro-batch takes: `maxOffsetsPerTrigger`, `minOffsetsPerTrigger` and
+"""How many of the available offsets a micro-batch takes: `maxOffsetsPerTrigger`, `minOffsetsPerTrigger` and
 `maxTriggerDelay`.
 
 The largest number is split over the partitions in proportion to what each has waiting; a partition with
@@ -18,9 +18,9 @@ def waiting(
 ) -> Offsets:
     """Offsets not read yet, by partition; partitions without any are left out."""
     return {
-        place: size
-        for place, end in latest.items()
-        if (size := end - start.get(place, earliest_of_new.get(place, 0))) > 0
+        topic_partition: size
+        for topic_partition, end in latest.items()
+        if (size := end - start.get(topic_partition, earliest_of_new.get(topic_partition, 0))) > 0
     }
 
 
@@ -34,12 +34,12 @@ def limited(
     sizes = waiting(start, latest, earliest_of_new)
     total = sum(sizes.values())
     ends: Offsets = {}
-    for place, end in latest.items():
-        if place not in sizes:
-            ends[place] = end
+    for topic_partition, end in latest.items():
+        if topic_partition not in sizes:
+            ends[topic_partition] = end
             continue
-        begin = start.get(place, earliest_of_new.get(place, 0))
-        ends[place] = min(end, begin + max(1, most * sizes[place] // total))
+        begin = start.get(topic_partition, earliest_of_new.get(topic_partition, 0))
+        ends[topic_partition] = min(end, begin + max(1, most * sizes[topic_partition] // total))
     return ends
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Set
 
 from barnabas.spark.planning import Offsets, TopicPartition, names_of
-from barnabas.spark.planning.binding import NO_MATCH, Ask
+from barnabas.spark.planning.binding import NO_MATCH, OffsetLookup
 from barnabas.spark.planning.limits import LATEST, AtOffsets, Edge, Limit
 from barnabas.spark.planning.option_values import BadOption
 from barnabas.spark.planning.starting import timestamps_of
 
 
-def ending_offsets(limit: Limit, partitions: Set[TopicPartition], ask: Ask) -> Offsets:
+def ending_offsets(limit: Limit, partitions: Set[TopicPartition], lookup: OffsetLookup) -> Offsets:
     """May hold LATEST. Raises BadOption."""
     if isinstance(limit, Edge):
         return dict.fromkeys(partitions, limit.offset)
@@ -22,5 +22,7 @@ def ending_offsets(limit: Limit, partitions: Set[TopicPartition], ask: Ask) -> O
             )
         return dict(limit.offsets)
     timestamps = timestamps_of(limit, partitions, "end")
-    found = ask(timestamps) if timestamps else {}
-    return {place: LATEST if offset == NO_MATCH else offset for place, offset in found.items()}
+    found = lookup(timestamps) if timestamps else {}
+    return {
+        topic_partition: LATEST if offset == NO_MATCH else offset for topic_partition, offset in found.items()
+    }

@@ -1,4 +1,4 @@
-"""Where a read begins or ends as the user said it: a word, offsets, or times. Nothing is resolved yet.
+"""Where a read begins or ends, as the options say: a word, offsets, or timestamps. Nothing is resolved yet.
 
 Precedence as in Spark's connector: one timestamp for all, then timestamps by partition, then offsets.
 """
@@ -72,15 +72,15 @@ def check_batch_limits(start: Limit, end: Limit) -> None:
         raise BadOption("starting offset can't be latest for batch queries on Kafka")
     if end == FROM_EARLIEST:
         raise BadOption("ending offset can't be earliest for batch queries on Kafka")
-    for place, offset in _offsets(start).items():
+    for topic_partition, offset in _offsets(start).items():
         if offset == LATEST:
             raise BadOption(
-                f"startingOffsets for {name_of(place)} can't be latest for batch queries on Kafka"
+                f"startingOffsets for {name_of(topic_partition)} can't be latest for batch queries on Kafka"
             )
-    for place, offset in _offsets(end).items():
+    for topic_partition, offset in _offsets(end).items():
         if offset == EARLIEST:
             raise BadOption(
-                f"ending offset for {name_of(place)} can't be earliest for batch queries on Kafka"
+                f"ending offset for {name_of(topic_partition)} can't be earliest for batch queries on Kafka"
             )
     if isinstance(start, AtOffsets) and isinstance(end, AtOffsets):
         _check_order("offset", start.offsets, end.offsets)
@@ -99,9 +99,9 @@ def _check_order(kind: str, start: Mapping[TopicPartition, int], end: Mapping[To
             f"Topic-partitions for start offset: {names_of(set(start))}, "
             f"topic-partitions for end offset: {names_of(set(end))}."
         )
-    for place, first in start.items():
-        if first > end[place] >= 0:
+    for topic_partition, first in start.items():
+        if first > end[topic_partition] >= 0:
             raise BadOption(
-                f"The specified start {kind} {first} is greater than the end {kind} {end[place]} "
-                f"for topic {place[0]} partition {place[1]}."
+                f"The specified start {kind} {first} is greater than the end {kind} {end[topic_partition]} "
+                f"for topic {topic_partition[0]} partition {topic_partition[1]}."
             )

@@ -28,7 +28,7 @@ class BadOption(ValueError):
 
 
 def whole(options: Mapping[str, str], name: str, *, largest: int = _LONGEST) -> int | None:
-    """The option's number, None where it is not given. Raises BadOption."""
+    """The option's number. Returns None if the option is not given. Raises BadOption."""
     text = options.get(name.lower())
     if text is None:
         return None
@@ -77,12 +77,12 @@ def duration_ms(options: Mapping[str, str], name: str, default: str) -> int:
 def assigned_partitions(text: str) -> tuple[TopicPartition, ...]:
     """`{"orders":[0,1]}`. Raises BadOption."""
     complaint = BadOption(f'Expected e.g. {{"topicA":[0,1],"topicB":[0,1]}}, got {text}')
-    places: set[TopicPartition] = set()
+    topic_partitions: set[TopicPartition] = set()
     for topic, numbers in _json_object(text, complaint).items():
         if not isinstance(numbers, list) or not all(map(_is_number, numbers)):
             raise complaint
-        places.update((topic, number) for number in numbers)
-    return tuple(sorted(places))
+        topic_partitions.update((topic, number) for number in numbers)
+    return tuple(sorted(topic_partitions))
 
 
 def partition_offsets(text: str) -> Offsets:

@@ -2,7 +2,7 @@
 
 Names are case-insensitive; defaults, refusals and their messages are the connector's. Options of Kafka's own
 clients carry the prefix `kafka.` and are kept without it. What only deserves a warning is returned by
-`warnings`, for whoever can log it once.
+`warnings`. The caller logs it once.
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from barnabas.spark.planning import TopicPartition
-from barnabas.spark.planning.binding import Ask, bound
+from barnabas.spark.planning.binding import OffsetLookup, bound
 from barnabas.spark.planning.option_values import BadOption
 
 
@@ -25,7 +25,7 @@ class OffsetRange:
         return self.stop - self.start
 
     @property
-    def place(self) -> TopicPartition:
+    def topic_partition(self) -> TopicPartition:
         return self.topic, self.partition
 
 
@@ -40,13 +40,15 @@ def split(
         return whole
     total = sum(each.size for each in whole)
     small = [each for each in whole if _share(each.size, total, min_partitions) == 1]
-    kept = {each.place for each in small}
+    kept = {each.topic_partition for each in small}
     large_total = total - sum(each.size for each in small)
     wanted = max(min_partitions - len(small), 1)
     return [
         part
         for each in whole
-        for part in _divided(each, 1 if each.place in kept else _share(each.size, large_total, wanted))
+        for part in _divided(
+            each, 1 if each.topic_partition in kept else _share(each.size, large_total, wanted)
+        )
     ]
 
 
@@ -68,7 +70,7 @@ def _divided(whole: OffsetRange, parts: int) -> list[OffsetRange]:
 def batch_ranges(
     start: Mapping[TopicPartition, int],
     end: Mapping[TopicPartition, int],
-    ask: Ask,
+    lookup: OffsetLookup,
     *,
     min_partitions: int | None,
     max_records: int | None,
@@ -82,14 +84,20 @@ def batch_ranges(
             f"different topic partitions for starting offsets topics[{_listed(start)}] and ending offsets "
             f"topics[{_listed(end)}]"
         )
-    whole = [OffsetRange(*place, start[place], end[place]) for place in sorted(start)]
+    whole = [
+        OffsetRange(*topic_partition, start[topic_partition], end[topic_partition])
+        for topic_partition in sorted(start)
+    ]
     for each in whole:
         if each.start > each.stop >= 0:
             raise BadOption(_start_after_end(each))
     if max_records is None and (min_partitions is None or min_partitions <= len(whole)):
         return whole
-    first, last = bound(start, ask), bound(end, ask)
-    bound_ranges = [OffsetRange(*place, first[place], last[place]) for place in sorted(start)]
+    first, last = bound(start, lookup), bound(end, lookup)
+    bound_ranges = [
+        OffsetRange(*topic_partition, first[topic_partition], last[topic_partition])
+        for topic_partition in sorted(start)
+    ]
     return _loosened(split(bound_ranges, min_partitions, max_records), start, end)
 
 
@@ -99,13 +107,13 @@ def _loosened(
     """The outer ends of each partition as they were given."""
     loosened = []
     for index, each in enumerate(parts):
-        is_first = index == 0 or parts[index - 1].place != each.place
-        is_last = index == len(parts) - 1 or parts[index + 1].place != each.place
+        is_first = index == 0 or parts[index - 1].topic_partition != each.topic_partition
+        is_last = index == len(parts) - 1 or parts[index + 1].topic_partition != each.topic_partition
         loosened.append(
             replace(
                 each,
-                start=start[each.place] if is_first else each.start,
-                stop=end[each.place] if is_last else each.stop,
+                start=start[each.topic_partition] if is_first else each.start,
+                stop=end[each.topic_partition] if is_last else each.stop,
             )
         )
     return loosened

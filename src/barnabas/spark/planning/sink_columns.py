@@ -1,7 +1,9 @@
 """Which columns of a data frame become which part of a record, checked as Spark's own writer checks them.
 
-Types are told by Spark's names for them (`simpleString`), so that nothing here needs Spark. Columns of other
-names are left alone, as Spark leaves them. A `timestamp` column is ours: Spark's connector overlooks it.
+Types are given by Spark's names for them (`simpleString`), so that nothing here needs Spark. Columns of other
+names are left alone, as Spark leaves them, and so is `timestamp`, unless the option `writeTimestamp` is set:
+a frame that was read from a topic has that column, and records with times of long ago are deleted by
+retention soon after they were written.
 """
 
 from collections.abc import Sequence
@@ -19,7 +21,7 @@ NULL_TOPIC = (
 
 @dataclass(frozen=True, slots=True)
 class SinkColumns:
-    """Where to find each part of a record: the number of its column, None where it has no column."""
+    """The index of the column of each part of a record. None if the part has no column."""
 
     value: int
     key: int | None
@@ -30,14 +32,16 @@ class SinkColumns:
     timestamp: int | None
 
     @classmethod
-    def of(cls, fields: Sequence[tuple[str, str]], topic: str | None) -> "SinkColumns":
+    def of(
+        cls, fields: Sequence[tuple[str, str]], topic: str | None, *, write_timestamp: bool = False
+    ) -> "SinkColumns":
         """From names and types, in order; of two columns of one name the first counts.
 
         Raises ValueError, in the words of Spark.
         """
         names = [name for name, _ in fields]
 
-        def place(name: str, *allowed: str) -> int | None:
+        def column_index(name: str, *allowed: str) -> int | None:
             if name not in names:
                 return None
             number = names.index(name)
@@ -47,20 +51,18 @@ class SinkColumns:
                 raise ValueError(f"{name} attribute unsupported type {kind}. {name} must be a(n) {wanted}")
             return number
 
-        topics = None if topic is not None else place("topic", "string")
+        topics = None if topic is not None else column_index("topic", "string")
         if topic is None and topics is None:
             raise ValueError(
                 "topic option required when no 'topic' attribute is present. "
                 "Use the topic option for setting a topic."
             )
-        key, value = place("key", *_BYTES), place("value", *_BYTES)
+        key, value = column_index("key", *_BYTES), column_index("value", *_BYTES)
         if value is None:
             raise ValueError("Required attribute 'value' not found")
+        times = column_index("timestamp", *_TIMES) if write_timestamp else None
+        if write_timestamp and times is None:
+            raise ValueError("Option 'writeTimestamp' is set, but there is no column 'timestamp'")
         return cls(
-            value,
-            key,
-            topics,
-            place("headers", *_HEADERS),
-            place("partition", "int"),
-            place("timestamp", *_TIMES),
+            value, key, topics, column_index("headers", *_HEADERS), column_index("partition", "int"), times
         )

@@ -1,7 +1,7 @@
 """What the options of a sink say, as values; names know no case, messages are those of Spark's connector.
 
-`topic`, `kafka.*` and `includeHeaders` are Spark's; ours are `exactlyOnce`, `transactionalIdPrefix`, and
-`txnAppId` with `txnVersion` (Delta's names) for batches that are written from `foreachBatch`.
+`topic`, `kafka.*` and `includeHeaders` are Spark's; ours are `exactlyOnce`, `transactionalIdPrefix`,
+`writeTimestamp`, and `txnAppId` with `txnVersion` (Delta's names) for batches written from `foreachBatch`.
 """
 
 from collections.abc import Mapping
@@ -35,6 +35,10 @@ class SinkOptions:
     """Of streams. A batch is written exactly once if it has an `application`."""
     prefix: str
     application: Application | None
+    checkpoint: str | None
+    """Of the query, as Spark hands it to sinks of streams."""
+    write_timestamp: bool
+    """Whether a column `timestamp` is the time of the records."""
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "SinkOptions":
@@ -47,6 +51,8 @@ class SinkOptions:
             exactly_once=flag(given, "exactlyOnce", default=True),
             prefix=_prefix(given),
             application=_application(given),
+            checkpoint=given.get("checkpointlocation"),
+            write_timestamp=flag(given, "writeTimestamp", default=False),
         )
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Set
 
 from barnabas.spark.planning import Offsets, TopicPartition, name_of, names_of
-from barnabas.spark.planning.binding import NO_MATCH, Ask
+from barnabas.spark.planning.binding import NO_MATCH, OffsetLookup
 from barnabas.spark.planning.limits import LATEST, AtOffsets, AtTimestamp, AtTimestamps, Edge, Limit
 from barnabas.spark.planning.option_values import BadOption
 
 
 def starting_offsets(
-    limit: Limit, partitions: Set[TopicPartition], ask: Ask, *, latest_without_match: bool
+    limit: Limit, partitions: Set[TopicPartition], lookup: OffsetLookup, *, latest_without_match: bool
 ) -> Offsets:
     """May hold EARLIEST and LATEST (`binding.bound` resolves them). Raises BadOption."""
     if isinstance(limit, Edge):
@@ -18,15 +18,15 @@ def starting_offsets(
         _check_offsets(limit.offsets, partitions)
         return dict(limit.offsets)
     timestamps = timestamps_of(limit, partitions, "start")
-    found = dict(ask(timestamps)) if timestamps else {}
-    for place, offset in found.items():
+    found = dict(lookup(timestamps)) if timestamps else {}
+    for topic_partition, offset in found.items():
         if offset == NO_MATCH:
             if not latest_without_match:
                 raise BadOption(
-                    f"No offset matched from request of topic-partition {name_of(place)} and timestamp "
-                    f"{timestamps[place]}."
+                    f"No offset matched from request of topic-partition {name_of(topic_partition)} and "
+                    f"timestamp {timestamps[topic_partition]}."
                 )
-            found[place] = LATEST
+            found[topic_partition] = LATEST
     return found
 
 

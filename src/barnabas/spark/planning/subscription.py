@@ -32,7 +32,7 @@ class Subscription:
 
     @property
     def wanted_topics(self) -> tuple[str, ...] | None:
-        """The topics to ask a cluster about; None for all of them."""
+        """The topics to request metadata of. None requests all topics."""
         if self.pattern is not None:
             return None
         return self.topics or tuple(sorted({topic for topic, _ in self.assigned}))
@@ -83,10 +83,10 @@ def subscription_of(options: Mapping[str, str]) -> Subscription:
 def _assigned(text: str) -> Subscription:
     if not text.strip().startswith("{"):
         raise BadOption(f"No topicpartitions to assign as specified value for option 'assign' is '{text}'")
-    places = assigned_partitions(text)
-    if not places:
+    topic_partitions = assigned_partitions(text)
+    if not topic_partitions:
         raise BadOption(f"No topicpartitions to assign as specified value for option 'assign' is '{text}'")
-    return Subscription(assigned=places)
+    return Subscription(assigned=topic_partitions)
 
 
 def _subscribed(text: str) -> Subscription:

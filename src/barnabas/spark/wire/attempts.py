@@ -1,6 +1,6 @@
-"""How long, and how often, something is tried again: pauses that grow, until a time has passed.
+"""Retries with exponential backoff until a timeout.
 
-The clock starts anew with every progress: only a row of failures without one is an end.
+The timeout starts again with every progress: only consecutive failures reach it.
 """
 
 import time
@@ -32,6 +32,11 @@ class Attempts:
     def is_over(self) -> bool:
         return time.monotonic() >= self._deadline
 
+    def pause(self) -> None:
+        """Wait before the next attempt, not beyond the deadline."""
+        time.sleep(max(0.0, min(self._pause, self._deadline - time.monotonic())))
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
     def failed(self, error: ClientError, pause: float | None = None) -> None:
         """Wait before the next attempt; raises `error` where there is no time for one."""
         pause = self._pause if pause is None else pause
@@ -41,8 +46,8 @@ class Attempts:
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
 
-def passes(error: ClientError, also: Collection[int] = ()) -> bool:
-    """Whether the same may succeed a moment later: a broker is away, or says so."""
+def is_retriable(error: ClientError, also: Collection[int] = ()) -> bool:
+    """Whether a retry may succeed: the broker is unreachable, or its error is retriable."""
     if isinstance(error, BrokerError):
         return error.is_retriable or error.code in also
     return isinstance(error, Unreachable | TimedOut)
@@ -51,16 +56,16 @@ def passes(error: ClientError, also: Collection[int] = ()) -> bool:
 def tried(
     cluster: Cluster, attempt: Callable[[], T], *, timeout: float, backoff: float, also: Collection[int] = ()
 ) -> T:
-    """`attempt` until it succeeds, or fails in a way that does not pass, or the time is over.
+    """`attempt` until it succeeds, or fails with an error that is not retriable, or the time is over.
 
-    What the cluster has learnt is forgotten between two attempts. `also` are further codes that pass.
+    The cluster's cached metadata is dropped between two attempts. `also` are further retriable codes.
     """
     attempts = Attempts(timeout, backoff)
     while True:
         try:
             return attempt()
         except ClientError as error:
-            if not passes(error, also):
+            if not is_retriable(error, also):
                 raise
             is_busy = isinstance(error, BrokerError) and error.code == CONCURRENT_TRANSACTIONS
             attempts.failed(error, _SHORT_PAUSE if is_busy else None)

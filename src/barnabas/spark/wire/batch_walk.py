@@ -12,9 +12,9 @@ _MAGIC_OFFSET = 16
 
 
 def offset_after(records: memoryview, offset: int) -> tuple[int, int]:
-    """(the next offset to ask for, how many bytes are whole batches).
+    """(the next offset to fetch, how many bytes are whole batches).
 
-    `offset` itself where there is no whole batch. Formats older than v2, where an offset is the batch's last,
+    `offset` itself if there is no whole batch. Formats older than v2, where an offset is the batch's last,
     are stepped over too: it is for the decoder to refuse them.
     """
     position, size = 0, len(records)

@@ -1,8 +1,8 @@
 """`kafka.*` options as settings: those of Kafka's consumer and producer that have a meaning here.
 
 Keys come without their `kafka.` and are compared as they are written, as Kafka does. A key that Kafka knows
-and that has no meaning here (`linger.ms`: batches are as full as the rows make them) is passed over; one that
-nobody knows is named in a warning, once. Security other than plain text is refused, never passed over.
+and that has no meaning here (`linger.ms`: batches are as full as the rows make them) is ignored. An unknown
+key is named in a warning, once. Security other than plain text is refused, never ignored.
 """
 
 import dataclasses
@@ -153,7 +153,7 @@ def produce_settings(
     codec = _word(
         properties, "compression.type", {name: number for number, name in enumerate(CODEC_NAMES)}, basis.codec
     )
-    # Kafka turns idempotence off, silently, where other settings exclude it and nobody asked for it.
+    # Kafka turns idempotence off, silently, if other settings exclude it and it was not set explicitly.
     fits = acks == ACKS_ALL and in_flight <= MOST_IN_FLIGHT
     return ProduceSettings(
         acks=acks,
@@ -189,7 +189,7 @@ def _warn_of_unknown(properties: Mapping[str, str]) -> None:
     new = [key for key in unknown if key not in _warned]
     if new:
         _warned.update(new)
-        _log.warning("passed over, nobody knows them: %s", ", ".join(f"kafka.{key}" for key in new))
+        _log.warning("Ignored unknown Kafka settings: %s", ", ".join(f"kafka.{key}" for key in new))
 
 
 def _number(

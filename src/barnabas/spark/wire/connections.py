@@ -1,8 +1,8 @@
 """The clusters this process is connected to: one each, kept from task to task.
 
 Spark's Python workers are forked from a daemon and used for many tasks. A connection that came through a fork
-would be shared with the parent, and answers would go astray: what another process opened is never used. A
-cluster mends itself when brokers go away; `drop` is for those who want to begin anew.
+would be shared with the parent, and responses would be mixed up: what another process opened is never used.
+A cluster reconnects when brokers restart. `drop` closes its connections.
 """
 
 import os
@@ -14,7 +14,7 @@ _clusters: dict[tuple[int, ClientSettings], Cluster] = {}
 
 
 def cluster_for(settings: ClientSettings) -> Cluster:
-    """The same for equal settings, within a process. Opens nothing before it is asked something."""
+    """The same for equal settings, within a process. Opens no connection before the first request."""
     key = os.getpid(), settings
     if key not in _clusters:
         _close_inherited()

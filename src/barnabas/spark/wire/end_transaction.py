@@ -1,6 +1,6 @@
-"""EndTxn, for whoever knows the producer's id and epoch: the producer itself, or a driver far from it.
+"""EndTxn, for callers that have the producer's id and epoch: the producer itself, or a remote driver.
 
-Ending a transaction twice in the same way succeeds twice, so an answer that was lost is asked for again. An
+Ending a transaction twice in the same way succeeds twice, so a request without a response is sent again. An
 epoch that is no longer the newest is refused (PRODUCER_FENCED, INVALID_PRODUCER_EPOCH): zombies end nothing.
 """
 
@@ -17,7 +17,7 @@ _BACKOFF = 0.1
 
 
 def is_version_2(cluster: Cluster, transactional_id: str) -> bool:
-    """Whether partitions join a transaction by being written to; asked of the transaction's coordinator."""
+    """Whether partitions join a transaction by being written to; as its coordinator says."""
     coordinator = cluster.coordinator(TRANSACTION, transactional_id)
     features = describe_features(cluster, coordinator).features
     finalized = max((each.finalized for each in features if each.name == _FEATURE), default=0)
@@ -40,7 +40,7 @@ def end_transaction(
 
     def attempt() -> ProducerIdentity:
         newest = _VERSION_2 if is_version_2(cluster, transactional_id) else _BEFORE_VERSION_2
-        answer = cluster.ask_coordinator(
+        answer = cluster.send_to_coordinator(
             TRANSACTION,
             transactional_id,
             "end_txn",

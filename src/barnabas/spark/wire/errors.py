@@ -1,5 +1,8 @@
-"""What goes wrong with records alone; everything else is an error of `barnabas.client.errors`."""
+"""Errors of records. All other errors are those of `barnabas.client.errors`."""
 
+from uuid import UUID
+
+from barnabas.base.ids import encode_uuid
 from barnabas.client.errors import BrokerError, ClientError
 
 _OFFSET_OUT_OF_RANGE, _MESSAGE_TOO_LARGE = 1, 10
@@ -52,3 +55,15 @@ class Undelivered(ClientError):
 
 class TopicRecreated(ClientError):
     """The offsets of a topic that was deleted mean nothing in another one of the same name."""
+
+    def __init__(self, topic: str, old_id: UUID, new_id: UUID) -> None:
+        self.topic: str = topic
+        self.old_id: UUID = old_id
+        self.new_id: UUID = new_id
+        super().__init__(
+            f"Topic {topic} was deleted and created anew: its id was {encode_uuid(old_id)} and is "
+            f"{encode_uuid(new_id)} now"
+        )
+
+    def __reduce__(self) -> tuple[type["TopicRecreated"], tuple[str, UUID, UUID]]:
+        return type(self), (self.topic, self.old_id, self.new_id)

@@ -1,4 +1,4 @@
-"""InitProducerId: the id and epoch by which brokers know a producer, and tell a zombie from its successor."""
+"""InitProducerId: the id and epoch by which brokers identify a producer and fence its zombies."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ _NEWEST = 5
 """Version 6 is for transactions that are prepared first (KIP-939)."""
 _INVALID_TRANSACTION_TIMEOUT = 50
 _NO_TIMEOUT_MS = 60_000
-"""Without a transactional id nobody looks at it."""
+"""Brokers ignore it without a transactional id."""
 
 
 class ProducerIdentity(NamedTuple):
@@ -18,7 +18,7 @@ class ProducerIdentity(NamedTuple):
     epoch: int
 
 
-NOBODY = ProducerIdentity(-1, -1)
+NO_PRODUCER = ProducerIdentity(-1, -1)
 """Of a producer that is not idempotent."""
 
 
@@ -26,7 +26,7 @@ def idempotent_identity(cluster: Cluster, *, timeout: float, backoff: float) -> 
     """A new one, from any broker."""
 
     def attempt() -> ProducerIdentity:
-        answer = cluster.ask(
+        answer = cluster.request(
             "init_producer_id",
             max_version=_NEWEST,
             transactional_id=None,
@@ -39,18 +39,29 @@ def idempotent_identity(cluster: Cluster, *, timeout: float, backoff: float) -> 
 
 
 def transactional_identity(
-    cluster: Cluster, transactional_id: str, *, transaction_timeout_ms: int, timeout: float, backoff: float
+    cluster: Cluster,
+    transactional_id: str,
+    *,
+    transaction_timeout_ms: int,
+    timeout: float,
+    backoff: float,
+    current: ProducerIdentity = NO_PRODUCER,
 ) -> ProducerIdentity:
-    """The id's own: its earlier transaction is over then, and whoever opened it is fenced."""
+    """The id's own: its earlier transaction is over then, and the producer that opened it is fenced.
+
+    With `current` only the producer that has this identity is followed (KIP-360, since 2.5).
+    """
 
     def attempt() -> ProducerIdentity:
-        answer = cluster.ask_coordinator(
+        answer = cluster.send_to_coordinator(
             TRANSACTION,
             transactional_id,
             "init_producer_id",
             max_version=_NEWEST,
             transactional_id=transactional_id,
             transaction_timeout=transaction_timeout_ms,
+            producer_id=current.producer_id,
+            producer_epoch=current.epoch,
         )
         if answer.error_code == _INVALID_TRANSACTION_TIMEOUT:
             raise BrokerError(

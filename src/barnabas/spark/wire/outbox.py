@@ -1,37 +1,49 @@
-"""Batches on their way: which leave when, to whom, and what is done about each answer.
+"""Batches in flight: which are sent when, to which broker, and how each response is handled.
 
-One step (`step`) finds leaders, sends what may leave, and settles the answers that are there; whoever wants
-to wait calls it until nothing is left. A request carries at most one batch of a partition, and several
-partitions of one broker; a broker has at most `max_in_flight` of them. A connection that breaks, or a broker
-that is not there, fails all its batches: they leave again, in order, when the leader is known anew.
+One step (`step`) finds leaders, sends batches that are ready, and handles the responses that have arrived. A
+caller that waits calls it until nothing is left. Only the time in which steps are made counts for deadlines:
+a response that arrived while the process was stopped is not lost. A request carries at most one batch of a
+partition, and several partitions of one broker. A broker has at most `max_in_flight` requests. A broken
+connection, or an unreachable broker, fails all its batches: they are sent again, in order, when the leader is
+known again.
 """
 
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 
 from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import arrived
 from barnabas.client.errors import BrokerError, ClientError, TimedOut, Unreachable
-from barnabas.spark.wire.attempts import LONGEST_PAUSE, passes, tried
+from barnabas.spark.wire.attempts import LONGEST_PAUSE, is_retriable, tried
 from barnabas.spark.wire.errors import RecordTooLarge, Undelivered
 from barnabas.spark.wire.identity import ProducerIdentity
 from barnabas.spark.wire.partition_queue import PartitionQueue
 from barnabas.spark.wire.pending_batch import PendingBatch
-from barnabas.spark.wire.produce_codec import Produced
 from barnabas.spark.wire.produce_lane import ProduceLane, Terms
 from barnabas.spark.wire.produce_settings import ProduceSettings
 from barnabas.spark.wire.topic_view import TopicView, view_topic
 from barnabas.spark.wire.verdict import OUT_OF_ORDER, Verdict, verdict_on
 from barnabas.spark.wire.written_batch import written_at
+from barnabas.wire.client_produce import Produced
 
 _LONGEST_WAIT = 1.0
 _LAST_EPOCH = 2**15 - 1
+_UNATTENDED = 5.0
+"""Between two steps that are further apart, in seconds, the process was not running."""
+_DRAINED_WITHIN = 5.0
+"""How long requests in flight are awaited before a transaction is aborted, in seconds."""
 
 
 class Outbox:
-    def __init__(self, cluster: Cluster, settings: ProduceSettings, terms: Terms) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ProduceSettings,
+        terms: Terms,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.unanswered: int = 0
         """Bytes of batches that are not delivered yet."""
         self.split_topics: set[str] = set()
@@ -44,13 +56,20 @@ class Outbox:
         self._lanes: dict[int, ProduceLane] = {}
         self._views: dict[str, TopicView] = {}
         self._stale: set[str] = set()
+        self._clock: Callable[[], float] = clock
+        self._unattended: float = 0.0
+        self._last_step: float = clock()
+
+    def now(self) -> float:
+        """By a clock that stands still while no steps are made."""
+        return self._clock() - self._unattended
 
     def queue(self, topic: str, partition: int, identity: ProducerIdentity) -> PartitionQueue:
-        """Made with this identity, where there is none yet."""
-        place = topic, partition
-        if place not in self._queues:
-            self._queues[place] = PartitionQueue(topic, partition, identity)
-        return self._queues[place]
+        """Created with this identity, if it does not exist yet."""
+        topic_partition = topic, partition
+        if topic_partition not in self._queues:
+            self._queues[topic_partition] = PartitionQueue(topic, partition, identity)
+        return self._queues[topic_partition]
 
     def put(self, queue: PartitionQueue, batches: Iterable[PendingBatch]) -> None:
         batches = list(batches)
@@ -68,39 +87,64 @@ class Outbox:
         return not self._busy
 
     def view(self, topic: str) -> TopicView:
-        """Of a topic that comes to be by being asked for. Raises what passes, too."""
+        """Of a topic that the request may create. Raises retriable errors, too."""
         if topic not in self._views or topic in self._stale:
             self._views[topic] = view_topic(self._cluster, topic, is_creating=True)
             self._stale.discard(topic)
         return self._views[topic]
 
-    def step(self, *, wait: bool) -> None:
+    def step(self, *, wait: bool) -> bool:
         """Send what may leave, settle what is answered; with `wait`, until something could be done.
 
-        Raises the first error that does not pass.
+        Returns whether something was. Raises the first error that is not retriable.
         """
-        self._expire()
+        gap = self._clock() - self._last_step
+        if gap > _UNATTENDED:
+            self._unattended += gap
+        else:
+            self._expire()
+        try:
+            return self._step(wait=wait)
+        finally:
+            self._last_step = self._clock()
+
+    def _step(self, *, wait: bool) -> bool:
         has_sent = self._dispatch()
         timeout = self._pause() if wait and not has_sent else 0.0
         lanes = {lane.connection: lane for lane in self._lanes.values() if lane.requests}
         if not lanes:
             time.sleep(timeout)
-            return
-        for connection in arrived(list(lanes), timeout):
+            return has_sent
+        answered = arrived(list(lanes), timeout)
+        for connection in answered:
             self._receive(lanes[connection])
         now = time.monotonic()
         for connection, lane in lanes.items():
-            if connection.is_open and connection.is_overdue(now):
+            if connection.is_open and connection.is_overdue(now) and not connection.has_arrived(0.0):
                 self._receive(lane)
+        return has_sent or bool(answered)
 
-    def abandon(self) -> None:
-        """Let what is in flight come to an end, whatever it is, and forget the rest."""
-        for lane in self._lanes.values():
-            with suppress(ClientError):
-                while lane.requests:
-                    lane.receive()
+    def abandon(self) -> bool:
+        """Await what is in flight, for a moment, and drop the rest.
+
+        Returns whether every request that left was answered: nothing of them can arrive any more then.
+        """
+        is_settled = not any(queue.is_resent for queue in self._busy.values())
+        deadline = time.monotonic() + _DRAINED_WITHIN
+        while waiting := {each.connection: each for each in self._lanes.values() if each.requests}:
+            answered = arrived(list(waiting), max(deadline - time.monotonic(), 0.0))
+            if not answered:
+                is_settled = False
+                break
+            for connection in answered:
+                try:
+                    waiting[connection].receive()
+                except ClientError:
+                    waiting[connection].requests.clear()
+                    is_settled = False
         self._busy.clear()
         self.close()
+        return is_settled
 
     def close(self) -> None:
         for lane in self._lanes.values():
@@ -131,11 +175,11 @@ class Outbox:
         return has_sent
 
     def _leader(self, queue: PartitionQueue) -> int | None:
-        """None where it is not known now: that fails the batch for a while, like an answer that says so."""
+        """None if it is not known now: the batch is retried then, as after a response with that error."""
         try:
             return self.view(queue.topic).leader(queue.topic, queue.partition)
         except ClientError as error:
-            if not passes(error):
+            if not is_retriable(error):
                 raise
             self._postpone(queue, error)
             return None
@@ -229,8 +273,8 @@ class Outbox:
 
     def _looked_up(self, queue: PartitionQueue, batch: PendingBatch, produced: Produced) -> Produced:
         """A batch that left before may be written already, though the broker does not remember it."""
-        is_asked = produced.error_code == OUT_OF_ORDER and queue.is_resent and queue.is_first_failure
-        if not is_asked or batch.sequence < 0 or queue.last_offset < 0:
+        is_checked = produced.error_code == OUT_OF_ORDER and queue.is_resent and queue.is_first_failure
+        if not is_checked or batch.sequence < 0 or queue.last_offset < 0:
             return produced
         offset = tried(
             self._cluster,
@@ -241,9 +285,9 @@ class Outbox:
         return produced if offset is None else produced._replace(error_code=0, base_offset=offset)
 
     def _written_at(self, queue: PartitionQueue, batch: PendingBatch, *, is_patient: bool) -> int | None:
-        place, after = (queue.topic, queue.partition), queue.last_offset
+        topic_partition, after = (queue.topic, queue.partition), queue.last_offset
         identity, sequence = queue.identity, batch.sequence
-        return written_at(self._cluster, place, after, identity, sequence, is_patient=is_patient)
+        return written_at(self._cluster, topic_partition, after, identity, sequence, is_patient=is_patient)
 
     def _resolve(self, queue: PartitionQueue, node: int) -> bool:
         """Strike off what was written before its connection broke; whether that could be found out."""
@@ -255,7 +299,7 @@ class Outbox:
                 queue.sent(node)
                 self._delivered(queue, offset)
         except ClientError as error:
-            if not passes(error):
+            if not is_retriable(error):
                 raise
             self._postpone(queue, error)
             return False
@@ -292,7 +336,7 @@ class Outbox:
         for queues in lane.requests:
             for queue in queues:
                 batch = queue.failed(error, self._retry_at(queue))
-                # Before the first answer nobody knows where to look; that batch left alone.
+                # Before the first response the offset to search from is unknown; that batch was sent alone.
                 queue.is_doubtful = batch.sequence >= 0 and queue.last_offset >= 0
                 self._refresh(queue.topic)
         lane.requests.clear()
@@ -307,7 +351,7 @@ class Outbox:
         return time.monotonic() + min(pause, LONGEST_PAUSE)
 
     def _expire(self) -> None:
-        now = time.monotonic()
+        now = self.now()
         for queue in self._busy.values():
             batch = queue.head()
             if batch is not None and now > batch.deadline:
@@ -328,8 +372,8 @@ def _broker_error(queue: PartitionQueue, produced: Produced) -> BrokerError:
 
 def _undelivered(queue: PartitionQueue, timeout: float) -> ClientError:
     """The broker's own error, where it gave one: its code says most."""
-    place = f"{queue.topic}-{queue.partition}"
-    late = f"records for {place} were not delivered in {timeout:g} s (delivery.timeout.ms)"
+    topic_partition = f"{queue.topic}-{queue.partition}"
+    late = f"records for {topic_partition} were not delivered in {timeout:g} s (delivery.timeout.ms)"
     if isinstance(queue.last_error, BrokerError):
         return BrokerError(int(queue.last_error.code), f"{queue.last_error.message}; {late}")
     reason = "no answer in time" if queue.last_error is None else str(queue.last_error)

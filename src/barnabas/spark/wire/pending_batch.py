@@ -1,4 +1,4 @@
-"""A batch on its way to a broker, and the two ways in which it is written anew.
+"""A batch that is sent to a broker, and the two ways in which it is encoded again.
 
 Under another producer epoch it begins at another sequence; a batch that is too large for its topic is cut in
 two, whose sequences together are those of the whole. Both are rare: the batch is decoded and encoded by the
@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from crc32c import crc32c
 
-from barnabas.client.outgoing import Buffer
 from barnabas.records.batch import ATTRIBUTES_OFFSET, CODEC_MASK, HEADER, HEADER_SIZE, TRANSACTIONAL_MASK
 from barnabas.records.builder import build_batch
 from barnabas.records.record import decode_records
 from barnabas.spark.wire.identity import ProducerIdentity
+from barnabas.wire.outgoing_request import Buffer
 
 SEQUENCES = 1 << 31
 NO_SEQUENCE = -1
@@ -32,7 +32,7 @@ class PendingBatch:
     count: int
     sequence: int
     deadline: float
-    """When it should be delivered, by the monotonic clock."""
+    """When it should be delivered, by the clock of the outbox."""
 
     @property
     def size(self) -> int:

@@ -5,15 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from barnabas.client.connection import Connection
-from barnabas.spark.wire.answer_reader import MALFORMED
 from barnabas.spark.wire.partition_queue import PartitionQueue
-from barnabas.spark.wire.produce_codec import (
-    Produced,
-    RecordBatch,
-    parse_produced,
-    produce_request,
-    version_for,
-)
+from barnabas.wire.client_produce import OLDEST, Produced, RecordBatch, parse_produced, produce_request
+from barnabas.wire.response_reader import MALFORMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +30,10 @@ class ProduceLane:
     """For each request the partitions it has a batch of."""
 
     def __post_init__(self) -> None:
-        self.version = version_for(self.connection, newest=self.terms.newest_version)
+        self.version = self.connection.common_version("produce", OLDEST, self.terms.newest_version)
 
     def send(self, queues: Sequence[PartitionQueue]) -> None:
-        """The next batch of each. They count as sent even where sending fails: part of it may have gone."""
+        """The next batch of each. They count as sent even if sending fails: a part may have been sent."""
         batches = []
         for queue in queues:
             batch = queue.sent(self.node)

@@ -1,4 +1,4 @@
-"""Who leads the partitions of a topic, and the topic's id, as last heard."""
+"""The leaders of a topic's partitions, and the topic's id, as of the last metadata."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -12,9 +12,9 @@ _NO_ID = UUID(int=0)
 
 class TopicView(NamedTuple):
     id: UUID | None
-    """None where the broker is older than 2.8."""
+    """None if the broker is older than 2.8."""
     leaders: dict[int, int]
-    """By partition; -1 where there is none at the moment."""
+    """By partition. -1 if the partition has no leader at the moment."""
 
     def leader(self, topic: str, partition: int) -> int:
         """Raises BrokerError: no such partition, or no leader at the moment."""
@@ -29,7 +29,7 @@ class TopicView(NamedTuple):
 
 
 def view_topic(cluster: Cluster, topic: str, *, is_creating: bool = False) -> TopicView:
-    """Asked anew. Raises BrokerError, also one that passes while a topic comes to be (`is_creating`)."""
+    """From a new request. Raises BrokerError, a retriable one while a topic is created (`is_creating`)."""
     for each in cluster.metadata([topic], is_creating=is_creating).topics:
         if each.name == topic:
             if each.error_code == UNKNOWN_TOPIC_OR_PARTITION:

@@ -16,6 +16,8 @@ from barnabas.spark.wire.identity import ProducerIdentity, transactional_identit
 _ADD_PARTITIONS, _ADD_OFFSETS = 3, 4
 """The newest versions that are for clients."""
 _COMMIT_VERSION_2, _COMMIT_BEFORE = 5, 4
+FENCED = (47, 90)
+"""INVALID_PRODUCER_EPOCH, PRODUCER_FENCED: another producer has the transactional id."""
 _OPERATION_NOT_ATTEMPTED = 55
 """Another partition of the same request is the reason."""
 
@@ -37,7 +39,7 @@ class Transaction:
         self._groups: set[str] = set()
 
     def begin(self) -> ProducerIdentity:
-        """Fence whoever had this id before; an open transaction of its is aborted."""
+        """Fence the producer that had this id before. Its open transaction is aborted."""
         self.identity = transactional_identity(
             self._cluster,
             self.id,
@@ -57,15 +59,15 @@ class Transaction:
         """Before they are written to. Does nothing where they join by themselves, or have joined."""
         new = sorted(set(partitions) - self._partitions)
         if new and not self.is_version_2:
-            self._ask(lambda: self._add_partitions(new))
+            self._request(lambda: self._add_partitions(new))
         self._partitions.update(new)
 
     def send_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Committed with the transaction, or not at all: for each partition the next offset, and a remark."""
         if not self.is_version_2 and group not in self._groups:
-            self._ask(lambda: self._add_group(group))
+            self._request(lambda: self._add_group(group))
             self._groups.add(group)
-        self._ask(lambda: self._commit_offsets(group, offsets))
+        self._request(lambda: self._commit_offsets(group, offsets))
 
     def end(self, *, commit: bool) -> ProducerIdentity:
         """The identity to go on with: version 2 gives a new epoch."""
@@ -76,6 +78,27 @@ class Transaction:
         self._partitions.clear()
         self._groups.clear()
         return self.identity
+
+    def fence(self) -> None:
+        """Abort by a higher epoch; `begin` comes next.
+
+        The coordinator aborts, answers CONCURRENT_TRANSACTIONS until that is done, and then refuses the epoch
+        that it has raised. It refuses it as well if another producer has the id: over in either case.
+        """
+        try:
+            transactional_identity(
+                self._cluster,
+                self.id,
+                transaction_timeout_ms=self._timeout_ms,
+                timeout=self._patience,
+                backoff=self._backoff,
+                current=self._known,
+            )
+        except BrokerError as error:
+            if error.code not in FENCED:
+                raise
+        self._partitions.clear()
+        self._groups.clear()
 
     @property
     def is_open(self) -> bool:
@@ -88,14 +111,14 @@ class Transaction:
             raise RuntimeError(f"{self.id}: init() comes before anything else")
         return self.identity
 
-    def _ask(self, attempt: Callable[[], None]) -> None:
+    def _request(self, attempt: Callable[[], None]) -> None:
         tried(self._cluster, attempt, timeout=self._patience, backoff=self._backoff)
 
     def _add_partitions(self, partitions: Collection[TopicPartition]) -> None:
         topics: dict[str, list[int]] = {}
         for topic, partition in partitions:
             topics.setdefault(topic, []).append(partition)
-        answer = self._cluster.ask_coordinator(
+        answer = self._cluster.send_to_coordinator(
             TRANSACTION,
             self.id,
             "add_partitions_to_txn",
@@ -115,7 +138,7 @@ class Transaction:
             raise BrokerError(code, f"{self.id}: {failures[code]}: {BrokerError(code).message}")
 
     def _add_group(self, group: str) -> None:
-        answer = self._cluster.ask_coordinator(
+        answer = self._cluster.send_to_coordinator(
             TRANSACTION,
             self.id,
             "add_offsets_to_txn",
@@ -133,7 +156,7 @@ class Transaction:
             topics.setdefault(topic, []).append(
                 {"partition_index": partition, "committed_offset": offset, "committed_metadata": remark}
             )
-        answer = self._cluster.ask_coordinator(
+        answer = self._cluster.send_to_coordinator(
             GROUP,
             group,
             "txn_offset_commit",

@@ -1,9 +1,9 @@
 """What an answer to Produce means for a batch. A pure decision, after Kafka's producer.
 
-A batch that the broker has already is a success. A sequence out of order is the echo of an earlier failure,
-if there was one, and passes with it; without one the broker has lost what it knew of the producer. An
-idempotent producer then goes on under a new epoch; for a transaction there is no way on, except where the
-broker forgot the producer only because retention took its last records.
+A batch that the broker already has is a success. A sequence out of order follows from an earlier failure, if
+there was one, and is retriable with it. Without one the broker has lost the producer's state. An idempotent
+producer then continues with a new epoch. A transaction cannot continue, unless the broker removed the
+producer's state only because retention deleted its last records.
 """
 
 from enum import Enum, auto

@@ -1,9 +1,9 @@
-"""Whether a batch whose answer was lost is in the log, by looking.
+"""Finds out whether a batch whose response was lost is in the log, by reading the log.
 
 A broker that restarts remembers only the last batch of a producer (as Kafka's snapshots do), and nothing of
 one whose records bear times of more than a day ago (`producer.id.expiration.ms`): it would take a batch that
-it has for a new one. So the log itself is asked before a batch leaves again whose connection broke, and when
-a batch that left before is said to be out of order. Kafka's producer does neither.
+it has for a new one. So the log itself is read before a batch is sent again whose connection broke, and when
+a batch that was sent before is reported as out of order. Kafka's producer does neither.
 """
 
 import time
@@ -22,7 +22,7 @@ _PAUSE = 0.1
 
 def written_at(
     cluster: Cluster,
-    place: TopicPartition,
+    topic_partition: TopicPartition,
     after: int,
     identity: ProducerIdentity,
     sequence: int,
@@ -33,12 +33,12 @@ def written_at(
 
     `is_patient` waits for a moment that it becomes readable. Raises BrokerError and what a reader raises.
     """
-    topic, partition = place
+    topic, partition = topic_partition
     position = after + 1
     deadline = time.monotonic() + (_PATIENCE if is_patient else 0.0)
     fetcher = PartitionFetcher(cluster, topic, partition, FetchSettings())
     while True:
-        end = end_offsets(cluster, [place])[place]
+        end = end_offsets(cluster, [topic_partition])[topic_partition]
         for chunk in fetcher.chunks(position, end):
             records = chunk.records
             while len(records):

@@ -1,7 +1,7 @@
 """A batch with some of its records, or with none.
 
 What stays: base offset, last offset (and with it the producer's last sequence), producer, leader epoch,
-codec, timestamp type. A batch that gets its first delete horizon (KIP-534) has it in place of the base
+codec, timestamp type. A batch that gets its first delete horizon (KIP-534) has it instead of the base
 timestamp, and bit 6 of the attributes says so.
 """
 

@@ -15,7 +15,7 @@ from barnabas.records.batch import (
 )
 
 
-class Chunk(NamedTuple):
+class SegmentChunk(NamedTuple):
     position: int
     data: bytes
     """May end with a part of the next batch: cutting it off would copy the rest."""
@@ -26,7 +26,7 @@ class Chunk(NamedTuple):
 
 
 class ChunkReader:
-    """Reads one file of `size` bytes; `progress` is told every read and may raise to end it."""
+    """Reads one file of `size` bytes; `progress` is called after every read and may raise to end it."""
 
     def __init__(self, file: LogFile, size: int, io_bytes: int, progress: Callable[[int], None]) -> None:
         self._file: LogFile = file
@@ -34,14 +34,14 @@ class ChunkReader:
         self._io_bytes: int = max(io_bytes, HEADER_SIZE)
         self._progress: Callable[[int], None] = progress
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[SegmentChunk]:
         position = 0
         while position < self._size:
             chunk = self.read(position)
             yield chunk
             position += chunk.size
 
-    def read(self, position: int, size: int = 0) -> Chunk:
+    def read(self, position: int, size: int = 0) -> SegmentChunk:
         """The batches from `position` on, as many as a buffer holds; one that is larger is read whole."""
         left = self._size - position
         data = self._read(position, min(size or self._io_bytes, left))
@@ -61,7 +61,7 @@ class ChunkReader:
                 break
             batches.append((at, header))
             at = following
-        return Chunk(position, data, at, batches)
+        return SegmentChunk(position, data, at, batches)
 
     def _read(self, position: int, size: int) -> bytes:
         self._progress(size)
@@ -71,7 +71,7 @@ class ChunkReader:
         return data
 
 
-def checked_batch(chunk: Chunk, at: int, header: BatchHeader) -> memoryview:
+def checked_batch(chunk: SegmentChunk, at: int, header: BatchHeader) -> memoryview:
     """A view of one batch that has the checksum it claims: damage must not get a valid one."""
     size = header.batch_length + LOG_OVERHEAD
     if compute_crc(chunk.data, at, size) != header.crc:

@@ -1,8 +1,8 @@
 """Cleans one log: judges its dirty part, copies its segments in groups, hands each over to be swapped in.
 
-Reads sealed segments only, writes `.cleaned` files only; the caller's `swap` puts them in place before the
-next group begins. Groups go from the oldest to the newest: an old value is gone before the tombstone that
-hides it may go.
+Reads sealed segments only, writes `.cleaned` files only; the caller's `swap` swaps them in before the next
+group begins. Groups go from the oldest to the newest: an old value is removed before the tombstone that
+hides it.
 
 A round judges as many keys as fit into memory, from the newest down, and copies everything below. Only after
 the last round is the log clean up to `CleaningStats.end_offset`; what is there in between is a valid log.
@@ -27,7 +27,7 @@ _VERDICT_SHARE = 8
 
 
 def _never() -> None:
-    """Nobody aborts."""
+    """The cleaning cannot be aborted."""
 
 
 class Cleaner:
@@ -41,7 +41,7 @@ class Cleaner:
         monotonic: Callable[[], float] = time.perf_counter,
         throttle: Throttle | None = None,
     ) -> None:
-        """`swap` returns when the segment is in place; `check` raises `CleaningAborted` to end the work."""
+        """`swap` returns when the segment is swapped in; `check` raises `CleaningAborted` to end the work."""
         self._job: CleaningJob = job
         self._fs: FileSystem = fs
         self._swap: Callable[[CleanedSegment], None] = swap

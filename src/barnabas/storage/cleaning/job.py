@@ -1,4 +1,4 @@
-"""What is asked of a cleaning and what it answers: values, and their JSON between broker and worker."""
+"""The request to clean a log and its results: values, and their JSON between broker and worker."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, field, fields
@@ -10,7 +10,7 @@ NO_LIMIT = float("inf")
 
 
 class CleaningAborted(Exception):
-    """The broker no longer wants the result: the partition goes, the broker stops."""
+    """The broker no longer needs the result: the partition is deleted or the broker stops."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ do not fit into memory the judgement ends at `decided_from`; below it only keys 
 held against a record, and another round continues from there.
 
 A verdict takes a byte a batch, and a byte a record where some records stay and some go. These bytes lie on a
-stack, newest batch first: whoever copies the segment from its start takes them off its end.
+stack, newest batch first: the copy of the segment, from its start, takes them off its end.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from barnabas.base.filesystem import FileSystem
 from barnabas.records.batch import BatchHeader
 from barnabas.records.record import unpack
-from barnabas.storage.cleaning.chunks import Chunk, ChunkReader, checked_batch
+from barnabas.storage.cleaning.chunks import ChunkReader, SegmentChunk, checked_batch
 from barnabas.storage.cleaning.job import CleaningJob, SourceSegment
 from barnabas.storage.cleaning.record_walk import read_keys
 from barnabas.storage.cleaning.seen_keys import SeenKeys
@@ -56,7 +56,7 @@ class Judgement:
     def scan(self, dirty: Sequence[SourceSegment], most_batches: int) -> int:
         """Read the headers of dirty segments from the oldest on; returns how many of them are to be judged.
 
-        Transactions can only be followed forward: batches that abort takes out are told apart here.
+        Transactions can only be followed forward: batches that an abort removes are recognised here.
         """
         # Of one that ended before, the marker is not met here: the producer's next would be taken for it.
         start = dirty[0].base_offset if dirty else 0
@@ -76,7 +76,7 @@ class Judgement:
         return len(dirty)
 
     def _first_look(
-        self, transactions: CleanedTransactions, chunk: Chunk, at: int, header: BatchHeader
+        self, transactions: CleanedTransactions, chunk: SegmentChunk, at: int, header: BatchHeader
     ) -> int:
         if header.is_control:
             transactions.is_discardable(header, checked_batch(chunk, at, header))
@@ -103,7 +103,7 @@ class Judgement:
                         self.decided_from = max(header.base_offset, self._job.first_dirty_offset)
                         return
 
-    def _judge(self, chunk: Chunk, at: int, header: BatchHeader, verdicts: Verdicts) -> int:
+    def _judge(self, chunk: SegmentChunk, at: int, header: BatchHeader, verdicts: Verdicts) -> int:
         count = header.record_count
         batch = checked_batch(chunk, at, header)
         keys, tombstones = read_keys(unpack(batch, header), count)

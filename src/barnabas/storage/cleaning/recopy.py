@@ -6,7 +6,7 @@ from barnabas.base.filesystem import FileSystem
 from barnabas.records.batch import LOG_OVERHEAD, BatchHeader
 from barnabas.records.record import unpack
 from barnabas.storage.cleaning.batch_filter import empty_batch, filter_batch
-from barnabas.storage.cleaning.chunks import Chunk, ChunkReader, checked_batch
+from barnabas.storage.cleaning.chunks import ChunkReader, SegmentChunk, checked_batch
 from barnabas.storage.cleaning.job import CleaningJob, CleaningStats, SourceSegment
 from barnabas.storage.cleaning.judgement import (
     DROP,
@@ -65,7 +65,9 @@ class Recopy:
                 self._stats.bytes_written += writer.size - before
         return self._changed
 
-    def _copy_chunk(self, chunk: Chunk, first: int, verdicts: Verdicts | None, writer: SegmentWriter) -> None:
+    def _copy_chunk(
+        self, chunk: SegmentChunk, first: int, verdicts: Verdicts | None, writer: SegmentWriter
+    ) -> None:
         """Batches that stay as they are leave in runs, the others one by one."""
         view = memoryview(chunk.data)[: chunk.size]
         run_start = 0
@@ -94,7 +96,7 @@ class Recopy:
             writer.write(view[run_start:])
 
     def _copied(
-        self, chunk: Chunk, at: int, header: BatchHeader, number: int, verdicts: Verdicts | None
+        self, chunk: SegmentChunk, at: int, header: BatchHeader, number: int, verdicts: Verdicts | None
     ) -> BatchHeader | tuple[BatchHeader, bytes] | None:
         """What becomes of a batch: its own header if it stays, a new batch, or None."""
         if header.is_control:
@@ -123,7 +125,7 @@ class Recopy:
         return header.is_control and header.producer_epoch == last.epoch
 
     def _copied_marker(
-        self, chunk: Chunk, at: int, header: BatchHeader
+        self, chunk: SegmentChunk, at: int, header: BatchHeader
     ) -> BatchHeader | tuple[BatchHeader, bytes] | None:
         batch = checked_batch(chunk, at, header)
         discardable = self._transactions.is_discardable(header, batch)
@@ -138,7 +140,7 @@ class Recopy:
         return self._job.now_ms + self._job.delete_retention_ms
 
     def _copied_records(
-        self, chunk: Chunk, at: int, header: BatchHeader, number: int, verdicts: Verdicts | None
+        self, chunk: SegmentChunk, at: int, header: BatchHeader, number: int, verdicts: Verdicts | None
     ) -> BatchHeader | tuple[BatchHeader, bytes] | None:
         verdict = verdicts.by_batch[number] if verdicts is not None else UNJUDGED
         marks: bytearray | None = None

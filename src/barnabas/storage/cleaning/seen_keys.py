@@ -1,8 +1,8 @@
 """The keys that newer records have, within a bound on memory.
 
 Records are judged from the newest on, so the first that is met of a key is the one that stays, and a set is
-all that is needed: no offset per key, and no hash in place of a key, so nothing is ever taken for something
-else (Kafka's map holds 24 bytes a key, MD5 and offset; this one about 100 for a short key).
+all that is needed: no offset per key, and no hash instead of a key, so no key is ever taken for another
+(Kafka's map holds 24 bytes a key, MD5 and offset; this one about 100 for a short key).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Writes one compacted segment: the `.cleaned` files of log, indexes and aborted transactions.
 
-Crash promise: until `finish` returns nothing is durable and nothing refers to the files; whoever finds
-`.cleaned` files removes them. When it has returned they are whole and synced, names included.
+Crash promise: until `finish` returns nothing is durable and nothing refers to the files; the next
+start removes `.cleaned` files. When it has returned they are whole and synced, names included.
 """
 
 from pathlib import Path

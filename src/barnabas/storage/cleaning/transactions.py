@@ -1,8 +1,8 @@
-"""Transactions as a cleaning meets them, oldest batch first: whose data is aborted, which marker may go.
+"""Transactions during a cleaning, oldest batch first: which data is aborted, which marker can be removed.
 
-Kafka's rules: records of an aborted transaction go at once. Its marker, and its entry in the index of
-aborted transactions, stay as long as a batch of it was met; later a marker gets a delete horizon like a
-tombstone. The marker of a commit may go when no batch of its transaction is left before it.
+Kafka's rules: records of an aborted transaction are removed at once. Its marker, and its entry in the index
+of aborted transactions, stay as long as a batch of it was met; later a marker gets a delete horizon like a
+tombstone. The marker of a commit is removed when no batch of its transaction is left before it.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ class CleanedTransactions:
         """Producers of `_aborting` of which a batch was met."""
         self._committing: set[int] = set()
         self.retained_aborts: list[AbortedTxn] = []
-        """What the index of aborted transactions still needs; whoever writes it takes them from here."""
+        """What the index of aborted transactions still needs; its writer takes them from here."""
 
     def is_aborted(self, header: BatchHeader) -> bool:
         """Note a batch of records; whether it belongs to an aborted transaction."""

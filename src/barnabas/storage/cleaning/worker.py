@@ -32,7 +32,7 @@ class Conversation:
         self._unread: bytes = b""
 
     def receive(self) -> dict[str, Any]:
-        """The next line; raises EOFError when the broker is gone."""
+        """The next line; raises EOFError when the broker has ended."""
         while b"\n" not in self._unread:
             received = os.read(self._source, 1 << 16)
             if not received:
@@ -48,7 +48,7 @@ class Conversation:
             rest = rest[os.write(self._target, rest) :]
 
     def check(self) -> None:
-        """End the work if the broker said so or is gone."""
+        """End the work if the broker aborted it or has ended."""
         if self._unread or select.select([self._source], [], [], 0)[0]:
             self._expect("abort")
 
@@ -67,7 +67,7 @@ class Conversation:
 
 
 def serve(conversation: Conversation) -> None:
-    """Do one job after the other until the broker is gone."""
+    """Do one job after the other until the broker ends."""
     while True:
         message = conversation.receive()
         if "clean" in message:

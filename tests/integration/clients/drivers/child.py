@@ -61,10 +61,10 @@ class ChildMember:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            told: dict[str, Any] = json.loads(line)
-            if "owned" in told:
-                self.owned = frozenset(Partition(*each) for each in told["owned"])
-            self.values += [value.encode() for value in told.get("values", ())]
+            report: dict[str, Any] = json.loads(line)
+            if "owned" in report:
+                self.owned = frozenset(Partition(*each) for each in report["owned"])
+            self.values += [value.encode() for value in report.get("values", ())]
 
 
 def main() -> None:

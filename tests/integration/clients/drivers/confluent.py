@@ -51,7 +51,7 @@ class ConfluentDriver:
         while len(messages) < count:
             received = consumer.consume(count - len(messages), PATIENCE)
             assert received, f"only {len(messages)} of {count} messages came"
-            messages += [_message(each) for each in received if not _is_passing(each.error())]
+            messages += [_message(each) for each in received if not _is_retriable(each.error())]
         consumer.unassign()
         return messages
 
@@ -106,7 +106,7 @@ class ConfluentDriver:
         }
 
 
-def _is_passing(error: KafkaError | None) -> bool:
+def _is_retriable(error: KafkaError | None) -> bool:
     """A broker that goes away for a moment is told as an error, and then librdkafka comes back by itself."""
     if error is None:
         return False

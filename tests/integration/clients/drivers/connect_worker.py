@@ -194,12 +194,12 @@ class ConnectWorker:
             text = None if body is None else json.dumps(body)
             connection.request(method, path, text, {"Content-Type": "application/json"})
             answer = connection.getresponse()
-            told = answer.read().decode()
+            answer_text = answer.read().decode()
         finally:
             connection.close()
         if answer.status >= 400:
-            raise Refused(answer.status, told)
-        return json.loads(told) if told else None
+            raise Refused(answer.status, answer_text)
+        return json.loads(answer_text) if answer_text else None
 
 
 def _settings(bootstrap_servers: str, group: str) -> dict[str, object]:

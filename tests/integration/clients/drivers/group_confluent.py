@@ -25,7 +25,7 @@ _FENCING = (
     KafkaError.UNRELEASED_INSTANCE_ID,
     KafkaError._FATAL,
 )
-_PASSING = (
+_RETRIABLE = (
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._MAX_POLL_EXCEEDED,
@@ -62,7 +62,7 @@ class ConfluentGroupClient:
             elif error.code() in _FENCING:
                 raise Fenced(str(error))
             else:
-                assert error.code() in _PASSING or error.retriable(), error
+                assert error.code() in _RETRIABLE or error.retriable(), error
         return received
 
     def assignment(self) -> frozenset[Partition]:

@@ -106,11 +106,11 @@ def until(condition: Callable[[], object], *members: Member, seconds: float = PA
         for member in members:
             if member.failure is not None:
                 raise member.failure
-        assert time.monotonic() < deadline, _told(members)
+        assert time.monotonic() < deadline, _described(members)
         time.sleep(0.01)
 
 
-def _told(members: Sequence[Member]) -> str:
+def _described(members: Sequence[Member]) -> str:
     lines = [
         f"owns {sorted(member.owned)}, got {len(member.received)}, {member.happenings}" for member in members
     ]

@@ -29,9 +29,9 @@ def send_and_die(
         command, cwd=_ROOT, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
     ) as process:
         assert process.stdout is not None
-        told = process.stdout.readline()
+        line = process.stdout.readline()
         process.kill()
-    assert told == "sent\n", told
+    assert line == "sent\n", line
 
 
 def main() -> None:

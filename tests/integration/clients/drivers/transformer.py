@@ -53,11 +53,11 @@ class Transformer:
             os._exit(_CRASH)
 
     def _is_done(self, topic: str) -> bool:
-        places = [TopicPartition(topic, number) for number in range(2)]
-        if self._count % 5 or len(self._consumer.assignment()) < len(places):
+        partitions = [TopicPartition(topic, number) for number in range(2)]
+        if self._count % 5 or len(self._consumer.assignment()) < len(partitions):
             return False
-        ends = [self._consumer.get_watermark_offsets(place, PATIENCE)[1] for place in places]
-        return [each.offset for each in self._consumer.committed(places, PATIENCE)] == ends
+        ends = [self._consumer.get_watermark_offsets(each, PATIENCE)[1] for each in partitions]
+        return [each.offset for each in self._consumer.committed(partitions, PATIENCE)] == ends
 
 
 def main() -> None:

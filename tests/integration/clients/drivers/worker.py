@@ -63,8 +63,8 @@ class Worker:
 
     def _process_with_offset(self, message: Any) -> None:
         self._database.execute("INSERT INTO processed VALUES (?)", (message.value(),))
-        place = (message.partition(), message.offset() + 1)
-        self._database.execute("INSERT OR REPLACE INTO position VALUES (?, ?)", place)
+        position = (message.partition(), message.offset() + 1)
+        self._database.execute("INSERT OR REPLACE INTO position VALUES (?, ?)", position)
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if self._order != "together":

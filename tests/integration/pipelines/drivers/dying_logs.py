@@ -12,6 +12,8 @@ from typing import NoReturn
 
 from barnabas.pipelines.common import topics
 from barnabas.pipelines.common.commit_log import Commit, CommitLog
+from barnabas.pipelines.common.delta_table import DeltaLakeTable
+from barnabas.pipelines.common.table_record import TableRecord
 from barnabas.pipelines.log_collection import pipeline
 
 
@@ -20,7 +22,22 @@ def die() -> NoReturn:
     raise AssertionError("still alive")
 
 
+def arm_delta(point: str, batch: int) -> None:
+    commit = DeltaLakeTable._commit
+
+    def dying(self: DeltaLakeTable, *given: object) -> None:
+        record = next(each for each in given if isinstance(each, TableRecord))
+        if point == "staged" and batch in record.writers.values():
+            die()
+        commit(self, *given)  # type: ignore[arg-type]
+        if point == "committed" and batch in record.writers.values():
+            die()
+
+    DeltaLakeTable._commit = dying  # type: ignore[assignment,method-assign]
+
+
 def arm(point: str, batch: int) -> None:
+    arm_delta(point, batch)
     commit, finish, write = CommitLog.commit, CommitLog._finish, topics.write_batch
     tables: dict[str, tuple[str, Callable[[CommitLog, Commit], None]]] = {
         "staged": ("commit", commit),
@@ -37,10 +54,12 @@ def arm(point: str, batch: int) -> None:
         setattr(CommitLog, name, dying)
         return
 
-    def dying_write(frame: object, settings: object, topic: str, writer: str, number: int) -> None:
+    def dying_write(
+        frame: object, settings: object, topic: str, writer: str, number: int, *rest: object
+    ) -> None:
         if point == "between-outputs" and number == batch:
             die()
-        write(frame, settings, topic, writer, number)  # type: ignore[arg-type]
+        write(frame, settings, topic, writer, number, *rest)  # type: ignore[arg-type]
         if point == "written" and number == batch:
             die()
 

@@ -22,16 +22,16 @@ def die() -> NoReturn:
 def arm(point: str, batch: int) -> None:
     write, append = copying.write, OffsetLog.append
 
-    def dying_write(frame: object, server: str, application: str, version: int) -> None:
+    def dying_write(frame: object, server: str, application: str, version: int, *rest: object) -> None:
         if point == "copying" and version == batch:
             threading.Timer(0.3, die).start()
-        write(frame, server, application, version)  # type: ignore[arg-type]
+        write(frame, server, application, version, *rest)  # type: ignore[arg-type]
         if point == "copied" and version == batch:
             die()
 
     def dying_append(self: OffsetLog, *given: object) -> None:
         append(self, *given)  # type: ignore[arg-type]
-        if point == "remembered" and given[-1] == batch:
+        if point == "remembered" and given[-2] == batch:
             die()
 
     copying.write = dying_write  # type: ignore[assignment]

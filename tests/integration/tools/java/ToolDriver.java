@@ -17,7 +17,7 @@ import org.apache.kafka.common.utils.Exit;
  *
  * Commands are lines of JSON on standard input, each with the "id" of a run that the other side chooses:
  * {"id", "do": "run", "main": class, "arguments": [...], "stdin": text} starts a tool in a thread of its own,
- * {"id", "do": "stop"} does what Ctrl-C does (shutdown hooks), {"id", "do": "peek"} asks for its output so far.
+ * {"id", "do": "stop"} does what Ctrl-C does (shutdown hooks), {"id", "do": "peek"} requests its output so far.
  * Answers are lines of JSON as well: {"id", "ended": true or false, "stdout", "stderr", "code"}; one with
  * "ended" comes when the tool ends by itself, exits, or was stopped.
  *

@@ -50,7 +50,7 @@ final class ToolRun {
         thread.start();
     }
 
-    /** The exit code; what a tool lets out of its main is told as the JVM tells it. */
+    /** The exit code; an exception of main is printed as the JVM prints it. */
     private int call(String main, String[] arguments) {
         try {
             Class.forName(main).getMethod("main", String[].class).invoke(null, (Object) arguments);

@@ -11,7 +11,7 @@ _NODE = "1          127.0.0.1 {port} null       unfenced   broker         \n"
 
 SCENARIOS = [
     Scenario(
-        "who the cluster is",
+        "the id of the cluster",
         (
             step(
                 "kafka-cluster cluster-id --bootstrap-server {bootstrap}",

@@ -25,7 +25,7 @@ def _refused(words: str, message: str) -> Step:
 
 
 _MECHANISMS: Rule = (r"(SCRAM-SHA-512=\S+), (SCRAM-SHA-256=\S+)", r"\2, \1")
-"""Brokers tell a user's mechanisms in any order."""
+"""Brokers return the mechanisms of a user in any order."""
 
 SCENARIOS = [
     Scenario(
@@ -69,7 +69,7 @@ SCENARIOS = [
         files={"more": "segment.ms = 86400000\nretention.ms: 7200000\n"},
     ),
     Scenario(
-        "what the broker says against a setting",
+        "a setting that the broker rejects",
         (
             step(_CREATE),
             step(

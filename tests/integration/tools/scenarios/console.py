@@ -5,7 +5,7 @@ from tests.integration.tools.scenario import Rule, Scenario, step
 _PRODUCER = "kafka-console-producer --bootstrap-server {bootstrap} --topic {topic}"
 _CONSUMER = "kafka-console-consumer --bootstrap-server {bootstrap} --topic {topic} --from-beginning"
 _RULES: tuple[Rule, ...] = (
-    # What only the Java client has to say: an advertisement, its log, stack traces, the whole help.
+    # Output of the Java client only: an advertisement, its log, stack traces, the whole help.
     (r"The consumer rebalance protocol \(KIP-848\) is production-ready!.*\n", ""),
     (r"\[\{time\}\] WARN \[(Producer|Consumer) [^\n]*\n", ""),
     (r"\n\tat [^\n]*", ""),
@@ -219,7 +219,7 @@ SCENARIOS = [
         ),
     ),
     Scenario(
-        "verifiable tools tell what they do",
+        "verifiable tools print their events",
         (
             step(
                 "kafka-verifiable-producer --bootstrap-server {bootstrap} --topic {topic} --max-messages 3 "

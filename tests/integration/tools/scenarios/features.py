@@ -115,7 +115,7 @@ SCENARIOS = [
         ),
     ),
     Scenario(
-        "updates that are refused before anybody is asked",
+        "updates that are rejected without a request",
         (
             step(f"{_FEATURES} upgrade", compare_stderr=True, code=1),
             step(f"{_FEATURES} upgrade --release-version 4.2 --feature a=1", compare_stderr=True, code=1),

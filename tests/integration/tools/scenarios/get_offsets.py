@@ -1,4 +1,4 @@
-"""kafka-get-offsets: places by name and time, partitions by pattern, and what is refused."""
+"""kafka-get-offsets: offsets by name and time, partitions by pattern, and errors."""
 
 from tests.integration.tools.scenario import Scenario, step
 
@@ -10,7 +10,7 @@ _IN_ORDER = "".join(f"{{topic}}:{number}:0\n" for number in (0, 1, 10, 11, 2, 3,
 
 SCENARIOS = [
     Scenario(
-        "places in a partition",
+        "positions in a partition",
         (
             step(f"{_CREATE} --partitions 1", lines_with=_QUIET),
             step(_PRODUCE, stdin="a\n", lines_with=_QUIET),

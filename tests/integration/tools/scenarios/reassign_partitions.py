@@ -1,35 +1,40 @@
 """kafka-reassign-partitions on one broker: proposals, moves that have nothing to move, bad plans."""
 
+import re
+
 from tests.integration.tools.scenario import Scenario, step
 
 _REASSIGN = "kafka-reassign-partitions --bootstrap-server {bootstrap}"
+_SAME_ASSIGNMENT = (
+    '{"version":1,"partitions":[{"topic":"{topic}","partition":0,"replicas":[1],"log_dirs":["{log_dir}"]},'
+    '{"topic":"{topic}","partition":1,"replicas":[1],"log_dirs":["{log_dir}"]}]}'
+)
 _TOPIC = (
     step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic} --partitions 2"),
     step(
         "kafka-topics --bootstrap-server {bootstrap} --describe --topic {topic}",
         until="Partition: 1\tLeader: 1",
     ),
+    # Apache Kafka publishes the metadata of a topic before it has created the logs.
+    step(
+        f"{_REASSIGN} --generate --topics-to-move-json-file {{file:topics.json}} --broker-list 1",
+        until=re.escape(_SAME_ASSIGNMENT),
+        expected=(
+            f"Current partition replica assignment\n{_SAME_ASSIGNMENT}\n\n"
+            "Proposed partition reassignment configuration\n"
+            + _SAME_ASSIGNMENT.replace("{log_dir}", "any")
+            + "\n"
+        ),
+        code=0,
+    ),
 )
-_SAME_PLACE = (
-    '{"version":1,"partitions":[{"topic":"{topic}","partition":0,"replicas":[1],"log_dirs":["{log_dir}"]},'
-    '{"topic":"{topic}","partition":1,"replicas":[1],"log_dirs":["{log_dir}"]}]}'
-)
+_TOPIC_FILE = {"topics.json": '{"version":1,"topics":[{"topic":"{topic}"}]}'}
 
 SCENARIOS = [
     Scenario(
         "a proposal for one broker changes nothing",
         (
             *_TOPIC,
-            step(
-                f"{_REASSIGN} --generate --topics-to-move-json-file {{file:topics.json}} --broker-list 1",
-                expected=(
-                    f"Current partition replica assignment\n{_SAME_PLACE}\n\n"
-                    "Proposed partition reassignment configuration\n"
-                    + _SAME_PLACE.replace("{log_dir}", "any")
-                    + "\n"
-                ),
-                code=0,
-            ),
             step(
                 f"{_REASSIGN} --generate --topics-to-move-json-file {{file:topics.json}} --broker-list 1,1",
                 lines_with="^Error",
@@ -51,10 +56,7 @@ SCENARIOS = [
                 code=1,
             ),
         ),
-        files={
-            "topics.json": '{"version":1,"topics":[{"topic":"{topic}"}]}',
-            "missing.json": '{"topics":[{"topic":"{topic2}"}]}',
-        },
+        files={**_TOPIC_FILE, "missing.json": '{"topics":[{"topic":"{topic2}"}]}'},
     ),
     Scenario(
         "a move to where everything is already",
@@ -81,7 +83,7 @@ SCENARIOS = [
             step(f"{_REASSIGN} --verify --reassignment-json-file {{file:plan.json}}", code=0),
             step(f"{_REASSIGN} --cancel --reassignment-json-file {{file:plan.json}}", code=0),
         ),
-        files={"plan.json": _SAME_PLACE},
+        files={**_TOPIC_FILE, "plan.json": _SAME_ASSIGNMENT},
     ),
     Scenario(
         "plans that cannot be executed",
@@ -115,6 +117,7 @@ SCENARIOS = [
             ),
         ),
         files={
+            **_TOPIC_FILE,
             "empty.json": "{}",
             "unknown_broker.json": '{"partitions":[{"topic":"{topic}","partition":0,"replicas":[1,2]}]}',
             "unknown_topic.json": '{"partitions":[{"topic":"{topic2}","partition":0,"replicas":[1]}]}',

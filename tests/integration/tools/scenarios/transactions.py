@@ -10,7 +10,7 @@ _TOPIC = (
 
 SCENARIOS = [
     Scenario(
-        "a partition that nobody writes to",
+        "a partition without producers",
         (
             *_TOPIC,
             step(

@@ -51,6 +51,13 @@ def test_empty_file_is_a_broker_with_kafkas_defaults() -> None:
     assert empty.metadata_store_path == Path("/tmp/kafka-logs/.barnabas/metadata.db")
 
 
+def test_session_timeout_is_zookeepers_if_set() -> None:
+    assert config({}).session_timeout_ms == 9000
+    assert config({"broker.session.timeout.ms": "3000"}).session_timeout_ms == 3000
+    both = {"broker.session.timeout.ms": "3000", "zookeeper.session.timeout.ms": "6000"}
+    assert config(both).session_timeout_ms == 6000
+
+
 def test_every_default_is_allowed_by_its_own_key() -> None:
     for key in BROKER_KEYS.values():
         if key.default is not None:
@@ -87,7 +94,7 @@ def test_log_dirs_go_before_log_dir() -> None:
     assert config({"log.dir": "/a", "log.dirs": "/b, /c"}).log_dirs == (Path("/b"), Path("/c"))
 
 
-def test_metadata_store_lives_in_the_first_log_dir_unless_told() -> None:
+def test_metadata_store_is_in_the_first_log_dir_by_default() -> None:
     assert config({"log.dirs": "/b,/c"}).metadata_store_path == Path("/b/.barnabas/metadata.db")
     assert config({"barnabas.metadata.store.path": "/m.db"}).metadata_store_path == Path("/m.db")
 

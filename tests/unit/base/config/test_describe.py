@@ -72,7 +72,7 @@ def test_group_is_described_as_kafka_describes_it() -> None:
         assert described[name].is_default
 
 
-def test_synonyms_list_every_place_that_sets_a_broker_key() -> None:
+def test_synonyms_list_every_source_that_sets_a_broker_key() -> None:
     config = BrokerConfig.from_properties({"message.max.bytes": "1"}).with_dynamic(
         {"message.max.bytes": "3"}, {"message.max.bytes": "2"}
     )

@@ -35,7 +35,7 @@ def test_good_settings_pass() -> None:
         ({"share.auto.offset.reset": "by_duration:P"}, "must be latest, earliest or by_duration"),
     ],
 )
-def test_bad_setting_is_told_to_the_client(configs: dict[str, str | None], message: str) -> None:
+def test_bad_setting_is_an_error_in_the_response(configs: dict[str, str | None], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         validate_group_configs(configs, BROKER.get)
 

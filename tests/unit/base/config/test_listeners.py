@@ -127,9 +127,9 @@ def test_old_host_and_port_make_the_listener() -> None:
     assert [str(each) for each in old.advertised_listeners] == ["PLAINTEXT://[::1]:7"]
 
 
-def test_advertised_listeners_are_those_that_are_bound_unless_told() -> None:
-    told = config(listeners="PLAINTEXT://:9092", advertised_listeners="PLAINTEXT://kafka.example.com:19092")
-    assert [str(each) for each in told.advertised_listeners] == ["PLAINTEXT://kafka.example.com:19092"]
+def test_advertised_listeners_are_those_that_are_bound_unless_set() -> None:
+    given = config(listeners="PLAINTEXT://:9092", advertised_listeners="PLAINTEXT://kafka.example.com:19092")
+    assert [str(each) for each in given.advertised_listeners] == ["PLAINTEXT://kafka.example.com:19092"]
     bound = config(listeners="PLAINTEXT://127.0.0.1:0")
     assert [str(each) for each in bound.advertised({"PLAINTEXT": 4711})] == ["PLAINTEXT://127.0.0.1:4711"]
     assert config(listeners="PLAINTEXT://:9092").advertised_listeners[0].host != ""

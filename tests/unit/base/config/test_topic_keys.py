@@ -23,7 +23,7 @@ def test_good_settings_pass() -> None:
         ({"flush.ms": None, "b": None}, "Null value not supported for topic configs: b,flush.ms"),
     ],
 )
-def test_bad_name_is_told_to_the_client(configs: dict[str, str | None], message: str) -> None:
+def test_bad_name_is_an_error_in_the_response(configs: dict[str, str | None], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         validate_topic_configs(configs)
     assert str(raised.value) == message
@@ -39,7 +39,7 @@ def test_bad_name_is_told_to_the_client(configs: dict[str, str | None], message:
         ("remote.storage.enable", "true", "false, as there is no tiered storage here"),
     ],
 )
-def test_bad_value_is_told_to_the_client(name: str, value: str, allowed: str) -> None:
+def test_bad_value_is_an_error_in_the_response(name: str, value: str, allowed: str) -> None:
     with pytest.raises(ConfigError) as raised:
         validate_topic_configs({name: value})
     assert str(raised.value) == f"Invalid value {value} for configuration {name}: must be {allowed}"

@@ -81,4 +81,50 @@ def test_a_copy_is_a_package_of_its_own(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_copy_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "copy", "logs", str(tmp_path)]) == 1
     assert main(["pipeline", "copy", "logs", str(tmp_path / "not-a-name")]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
+
+
+def test_offsets_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.unit.pipelines.arrow_frame import frame
+
+    from barnabas.pipelines.common.delta_files import Store
+    from barnabas.pipelines.common.delta_table import DeltaLakeTable
+    from barnabas.pipelines.common.table_record import Change
+
+    table = DeltaLakeTable(Store(str(tmp_path / "orders"), {}))
+    for batch, end in enumerate((10, 20)):
+        change = Change({"orders": {"0": end, "1": 5}})
+        table.write_batch(frame([batch]), batch, ("date", "hour"), writer="w", change=change)
+    assert main(["pipeline", "offsets", str(tmp_path / "orders"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {"topic": "orders", "partition": 0, "next_offset": 20},
+        {"topic": "orders", "partition": 1, "next_offset": 5},
+    ]
+    assert main(["pipeline", "offsets", str(tmp_path / "orders"), "--having", "orders:0:12"]) == 0
+    assert capsys.readouterr().out == "Version 2 is the first with orders:0:12\n"
+
+
+@pytest.mark.parametrize(
+    ("having", "said"),
+    [
+        ("orders:0:20", "has no offset 20 of partition 0 of topic orders"),
+        ("orders", "is not TOPIC:PARTITION:"),
+    ],
+)
+def test_offsets_that_a_table_does_not_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], having: str, said: str
+) -> None:
+    from tests.unit.pipelines.arrow_frame import frame
+
+    from barnabas.pipelines.common.delta_files import Store
+    from barnabas.pipelines.common.delta_table import DeltaLakeTable
+
+    table = DeltaLakeTable(Store(str(tmp_path / "orders"), {}))
+    table.write_batch(frame([1]), 0, ("date", "hour"), writer="w")
+    assert main(["pipeline", "offsets", str(tmp_path / "orders"), "--having", having]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_offsets_of_what_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "offsets", str(tmp_path / "nothing")]) == 1
+    assert capsys.readouterr().err == f"barnabas: {tmp_path / 'nothing'} is no table\n"

@@ -8,7 +8,7 @@ from tests.fakes.reassigning_cluster import ReassigningCluster
 
 from barnabas.cli import front
 from barnabas.cli.main import main
-from barnabas.cli.reassignment_progress import DONE, MOVING, OTHER, MoveRow, Progress
+from barnabas.client.admin.reassignment_progress import DONE, MOVING, OTHER, MoveRow, ReassignmentProgress
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -69,7 +69,7 @@ def test_unknown_broker_is_no_plan(run: Run) -> None:
 def test_start_asks_first(run: Run, plan: Callable[..., str], cluster: ReassigningCluster) -> None:
     code, _, err = run("start", plan("a", 0, 2, 3))
     assert code == 2
-    assert "say --yes" in err
+    assert "confirm with --yes" in err
     assert cluster.targets == {}
 
 
@@ -79,7 +79,7 @@ def test_status_follows_to_the_end_and_removes_throttles(
     file = plan("a", 0, 2, 3)
     assert run("start", file, "--yes", "--throttle", "100")[0] == 0
     assert {value for _, name, value in cluster.altered() if name.endswith("rate")} == {"100"}
-    cluster.asked.clear()
+    cluster.requests.clear()
     pauses = []
 
     def pause(seconds: float) -> None:
@@ -107,10 +107,10 @@ def test_status_looks_twice_before_a_move_has_come_to_another_end(
 ) -> None:
     left = iter(looks)
 
-    def look(*_: object) -> Progress:
-        return Progress((MoveRow(("a", 0), (1,), (2,), next(left)),), is_cluster_quiet=True)
+    def look(*_: object) -> ReassignmentProgress:
+        return ReassignmentProgress((MoveRow(("a", 0), (1,), (2,), next(left)),), is_cluster_quiet=True)
 
-    monkeypatch.setattr("barnabas.cli.reassignment_progress.plan_progress", look)
+    monkeypatch.setattr("barnabas.client.admin.reassignment_progress.plan_progress", look)
     monkeypatch.setattr("barnabas.cli.view._pause", lambda seconds: None)
     code, out, _ = run("status", plan("a", 0, 2), "--follow", "--json")
     assert code == 0
@@ -173,7 +173,7 @@ def test_cancel_of_a_plan_takes_directories_back(
 def test_cancel_wants_a_plan_or_all(run: Run) -> None:
     code, _, err = run("cancel")
     assert code == 2
-    assert "Name a PLAN or say --all" in err
+    assert "Name a PLAN or use --all" in err
 
 
 def test_refusals_are_one_line_each(run: Run, plan: Callable[..., str], cluster: ReassigningCluster) -> None:
@@ -211,7 +211,7 @@ def test_unclean_election_asks_first(run: Run, cluster: ReassigningCluster) -> N
     cluster._answers = {**cluster._answers, "elect_leaders": _elections}
     assert run("elect", "a:0", "--unclean")[0] == 2
     assert run("elect", "a:0", "--unclean", "--yes")[0] == 0
-    assert cluster.asked[-1].fields["election_type"] == 1
+    assert cluster.requests[-1].fields["election_type"] == 1
 
 
 @pytest.mark.parametrize("arguments", [["elect"], ["elect", "a", "--all"], ["elect", "a:b"]])

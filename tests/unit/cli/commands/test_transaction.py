@@ -79,7 +79,7 @@ def test_list_is_sorted_and_filters_are_the_brokers_work(run: Run, cluster: Fake
         ["t1", "Empty", "7", "1"],
         ["t2", "Ongoing", "8", "1"],
     ]
-    assert cluster.asked[-1].fields == {
+    assert cluster.requests[-1].fields == {
         "state_filters": ["Ongoing"],
         "producer_id_filters": [],
         "duration_filter": 1500,
@@ -91,7 +91,7 @@ def test_unknown_state_is_a_usage_error(run: Run, cluster: FakeCluster) -> None:
     code, _, err = run("list", "--state", "asleep")
     assert code == 2
     assert "'asleep' is not one of Ongoing, PrepareAbort" in err
-    assert cluster.asked == []
+    assert cluster.requests == []
 
 
 def test_description_for_people_and_for_programs(run: Run) -> None:

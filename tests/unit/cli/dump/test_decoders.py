@@ -1,5 +1,6 @@
 import pytest
 
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.decoders import (
     ClusterMetadataDecoder,
     Decoded,
@@ -9,7 +10,6 @@ from barnabas.cli.dump.decoders import (
     text_of,
     transaction_decoder,
 )
-from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.records.record import Record
 
 
@@ -51,7 +51,7 @@ def test_missing_keys_and_values_are_not_decoded() -> None:
     assert UserDecoder().decode(_record(None, None)) == Decoded(None, None)
 
 
-def test_unknown_types_and_damaged_records_take_the_place_of_the_key() -> None:
+def test_unknown_types_and_damaged_records_are_shown_instead_of_the_key() -> None:
     unknown = transaction_decoder().decode(_record(b"\x00\x63", b""))
     assert unknown == Decoded("Unknown record type 99 at offset 7, skipping.", None)
     damaged = transaction_decoder().decode(_record(b"\x00\x00\x00\x09", b""))
@@ -68,7 +68,7 @@ def test_a_key_is_needed_in_a_coordinators_topic() -> None:
         OffsetsDecoder().decode(_record(None, b""))
 
 
-def test_metadata_records_that_are_not_known_are_told() -> None:
+def test_metadata_records_that_are_not_known_are_reported() -> None:
     assert "Unknown metadata id 126" in str(
         ClusterMetadataDecoder().decode(_record(None, b"\x01\x7e\x00")).value
     )

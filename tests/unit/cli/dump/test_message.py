@@ -7,7 +7,7 @@ import pytest
 from barnabas.base.errors import CorruptMessage
 from barnabas.cli.dump.message import read_message, to_json
 from barnabas.cli.dump.schema import Field, Schema, parse_fields
-from barnabas.coordinator.record_codec.fields import FieldReader
+from barnabas.wire.message_fields import FieldReader
 
 _PERSON = Schema(
     """

@@ -49,7 +49,7 @@ def test_progress_counts_every_byte(rolled: Path) -> None:
         ("leader-epoch-checkpoint", 0, "leader-epoch-checkpoint"),
     ],
 )
-def test_a_damaged_file_is_told(name: str, position: int, problem: str, rolled: Path) -> None:
+def test_damaged_file_is_reported(name: str, position: int, problem: str, rolled: Path) -> None:
     _flip(rolled / name, position)
     report = _check(rolled)
     assert len(report.problems) == 1
@@ -84,14 +84,14 @@ def test_a_tail_that_is_being_written_is_read_again(rolled: Path) -> None:
     log.write_bytes(whole[:-10])
 
     def write_the_rest(step: int) -> None:
-        """The first pass tells its progress at its end: by then the writer has come further."""
+        """The first pass reports its progress at its end. The segment has grown by then."""
         log.write_bytes(whole)
 
     check = SegmentCheck(log, is_active=True, decodes=False, progress=write_the_rest)
     assert check.run().problems == []
 
 
-def test_offsets_that_overlap_between_segments_are_told(tmp_path: Path) -> None:
+def test_offsets_that_overlap_between_segments_are_reported(tmp_path: Path) -> None:
     directory = tmp_path / "t-0"
     directory.mkdir()
     batch = build_batch([Record(number, 0, None, b"v") for number in range(5)], base_offset=0)

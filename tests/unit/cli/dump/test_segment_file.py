@@ -5,9 +5,9 @@ from struct import pack
 
 import pytest
 
+from barnabas.cli.dump import Unreadable
 from barnabas.cli.dump.batches import OldBatch
 from barnabas.cli.dump.segment_file import SegmentFile
-from barnabas.cli.dump.unreadable import Unreadable
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import GZIP, compress
 from barnabas.records.record import Record

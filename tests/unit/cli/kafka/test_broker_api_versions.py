@@ -2,7 +2,7 @@ import pytest
 
 from barnabas.cli.kafka.broker_api_versions import shown_api
 from barnabas.client.admin.api_versions import ServedApi
-from barnabas.client.codec import Versions
+from barnabas.wire.message_codec import Versions
 
 
 @pytest.mark.parametrize(

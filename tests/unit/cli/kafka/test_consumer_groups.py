@@ -1,4 +1,4 @@
-"""What `kafka-consumer-groups` says without any broker: wrong options, regular expressions, help."""
+"""`kafka-consumer-groups` without a broker: wrong options, regular expressions, help."""
 
 import pytest
 
@@ -54,15 +54,15 @@ _WARNING = "WARN: No action will be performed as the --execute option is missing
         ("S --reset-offsets --group g --to-offset x", "Cannot parse argument 'x' of option to-offset"),
     ],
 )
-def test_wrong_options_are_told_in_kafkas_words(
+def test_wrong_options_are_reported_with_kafkas_text(
     words: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [each for word in words.split() for each in (_SERVER if word == "S" else [word])]
     assert main(arguments) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(message) or message in told.err.splitlines()[0]
-    assert told.err.endswith("Try 'kafka-consumer-groups --help'.\n")
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(message) or message in printed.err.splitlines()[0]
+    assert printed.err.endswith("Try 'kafka-consumer-groups --help'.\n")
 
 
 def test_reset_without_execute_is_warned_about(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,14 +88,14 @@ def test_regular_expression_is_judged_as_kafka_judges_it(
     assert capsys.readouterr().out == f"The regular expression `{regex}` {verdict}\n"
 
 
-def test_broker_that_is_not_there_is_told_in_one_line_behind_kafkas_words(
+def test_unreachable_broker_is_reported_in_one_line_after_kafkas_text(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["--bootstrap-server", "127.0.0.1:1", "--list"]) == 1
-    told = capsys.readouterr()
-    assert told.out.startswith("\nError: Executing consumer group command failed due to No broker answers")
-    assert told.out.count("\n") == 2
-    assert told.err == ""
+    printed = capsys.readouterr()
+    assert printed.out.startswith("\nError: Executing consumer group command failed due to No broker answers")
+    assert printed.out.count("\n") == 2
+    assert printed.err == ""
 
 
 def test_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> None:

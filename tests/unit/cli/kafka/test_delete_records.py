@@ -3,7 +3,7 @@ import re
 import pytest
 
 from barnabas.cli.kafka.delete_records import parse_offsets
-from barnabas.cli.tool_error import ToolError
+from barnabas.client.admin.checked_json import BadJson
 
 
 def test_offsets_of_partitions_are_read() -> None:
@@ -52,6 +52,6 @@ _ENTRY = '{"topic": "a", "partition": 0, "offset": 1}'
         ),
     ],
 )
-def test_file_that_is_wrong_is_refused_in_kafkas_words(text: str, message: str) -> None:
-    with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
+def test_file_that_is_wrong_is_refused_with_kafkas_text(text: str, message: str) -> None:
+    with pytest.raises(BadJson, match=f"^{re.escape(message)}$"):
         parse_offsets(text)

@@ -1,7 +1,7 @@
 import pytest
 
 from barnabas.cli.kafka.get_offsets import parse_rules, parse_time
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 
 def _allowed(text: str, topics: str = "a b", partitions: int = 6) -> list[str]:

@@ -1,7 +1,7 @@
 import pytest
 
 from barnabas.cli.kafka.include_list import IncludeList
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def run(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
-def test_results_are_told_by_kind(run: Run, elections: _Elections) -> None:
+def test_results_are_reported_by_kind(run: Run, elections: _Elections) -> None:
     elections.results = {
         ("b", 0): ELECTED,
         ("a", 1): ELECTED,
@@ -68,14 +68,14 @@ def test_results_are_told_by_kind(run: Run, elections: _Elections) -> None:
 
 def test_nothing_to_elect_is_silent(run: Run, cluster: FakeCluster) -> None:
     assert run("--election-type", "PREFERRED", "--all-topic-partitions") == (0, "", "")
-    assert cluster.asked[0].fields["topic_partitions"] is None
+    assert cluster.requests[0].fields["topic_partitions"] is None
 
 
 def test_partitions_of_a_file(run: Run, cluster: FakeCluster, tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     file.write_text('{"partitions":[{"topic":"a","partition":1}]}')
     assert run("--election-type", "preferred", "--path-to-json-file", str(file))[0] == 0
-    assert cluster.asked[0].fields["topic_partitions"] == [{"topic": "a", "partitions": [1]}]
+    assert cluster.requests[0].fields["topic_partitions"] == [{"topic": "a", "partitions": [1]}]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def test_directory_that_is_offline_has_the_class_of_its_error() -> None:
     )
 
 
-def test_only_topics_that_were_asked_for_are_shown() -> None:
+def test_only_requested_topics_are_shown() -> None:
     partitions = (LogPartition("s", 0, 1, 0, False), LogPartition("t", 2, 7, 5, True))
     directory = LogDir("/a", None, partitions, 100, 40)
     assert as_json({1: (directory,)}, frozenset({"t", "u"})) == (

@@ -81,7 +81,7 @@ def test_old_name_is_taken_with_a_warning(capsys: pytest.CaptureFixture[str]) ->
         (["--list=yes"], "Option list does not take an argument"),
     ],
 )
-def test_wrong_command_line_is_told_in_kafkas_words(arguments: list[str], message: str) -> None:
+def test_wrong_command_line_is_reported_with_kafkas_text(arguments: list[str], message: str) -> None:
     with pytest.raises(UsageError) as error:
         _options().parse(arguments)
     assert str(error.value) == message

@@ -204,7 +204,7 @@ def test_move_between_directories(run: Run, plan: Callable[..., str], cluster: R
     )
 
 
-def test_other_replicas_than_planned_are_told(run: Run, plan: Callable[..., str]) -> None:
+def test_other_replicas_than_planned_are_reported(run: Run, plan: Callable[..., str]) -> None:
     file = plan(_entry("foo", 0, 3, 2))
     _, text = run("--verify", "--preserve-throttles", "--reassignment-json-file", file)
     assert text == (
@@ -286,7 +286,7 @@ def test_flags_that_do_not_go_together(
     assert capsys.readouterr().err.splitlines()[0] == message
 
 
-def test_controllers_are_not_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bootstrap_controller_is_not_supported(capsys: pytest.CaptureFixture[str]) -> None:
     assert reassign_partitions.main(["--bootstrap-controller", "h:1", "--list"]) == 1
     assert capsys.readouterr().out == (
         "Error: --bootstrap-controller is not supported: every broker takes these requests, "

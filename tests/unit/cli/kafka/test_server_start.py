@@ -35,7 +35,7 @@ def test_wrong_arguments_print_the_usage_and_are_status_1(
     assert served == []
 
 
-def test_daemon_that_cannot_start_is_told_at_once(
+def test_daemon_that_cannot_start_is_reported_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LOG_DIR", str(tmp_path / "logs"))

@@ -89,15 +89,15 @@ def test_hanging_transactions_of_a_broker(run: Run) -> None:
 
 def test_abort_by_start_offset_uses_what_the_leader_knows(run: Run, cluster: FakeCluster) -> None:
     assert run("abort", "--topic", "foo", "--partition", "1", "--start-offset", "6") == (0, "", "")
-    marker = cluster.asked[-1].fields["markers"][0]
+    marker = cluster.requests[-1].fields["markers"][0]
     assert (marker["producer_id"], marker["producer_epoch"], marker["coordinator_epoch"]) == (41, 2, 0)
 
 
-def test_abort_for_old_brokers_asks_nobody_first(run: Run, cluster: FakeCluster) -> None:
+def test_abort_for_old_brokers_is_the_only_request(run: Run, cluster: FakeCluster) -> None:
     arguments = "abort --topic foo --partition 1 --producer-id 3 --producer-epoch 4 --coordinator-epoch -1"
     assert run(*arguments.split()) == (0, "", "")
     assert cluster.apis() == ["write_txn_markers"]
-    marker = cluster.asked[-1].fields["markers"][0]
+    marker = cluster.requests[-1].fields["markers"][0]
     assert (marker["producer_id"], marker["producer_epoch"], marker["coordinator_epoch"]) == (3, 4, 0)
 
 

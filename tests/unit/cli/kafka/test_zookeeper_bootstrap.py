@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas.cli.kafka.zookeeper_bootstrap import address_of, bootstrap_of
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 REGISTRATION = {
     "listener_security_protocol_map": {"INSIDE": "SASL_SSL", "OUTSIDE": "PLAINTEXT"},
@@ -44,7 +44,7 @@ def test_registration_that_is_no_json_has_no_address() -> None:
 
 @contextmanager
 def _peer(answer: bytes) -> Iterator[str]:
-    """Something that listens and says this to whatever comes, to one connection."""
+    """A listener that sends this to one connection."""
 
     def serve() -> None:
         connection, _ = listener.accept()
@@ -62,7 +62,7 @@ def _peer(answer: bytes) -> Iterator[str]:
 @pytest.mark.parametrize(
     "address", ["127.0.0.1:1", "127.0.0.1\uff1a1", "127.0.0.1:1/kafka", "127.0.0.1:1,127.0.0.1:2"]
 )
-def test_nobody_there_is_told_at_once_with_what_to_do(address: str) -> None:
+def test_unreachable_zookeeper_is_reported_at_once_with_a_hint(address: str) -> None:
     with pytest.raises(ToolError) as error:
         bootstrap_of(address)
     text = str(error.value)
@@ -72,7 +72,7 @@ def test_nobody_there_is_told_at_once_with_what_to_do(address: str) -> None:
     assert "\n" not in text
 
 
-def test_somebody_else_who_listens_there_is_no_zookeeper() -> None:
+def test_another_server_at_the_address_is_no_zookeeper() -> None:
     with (
         _peer(b"HTTP/1.1 400 Bad Request\r\n") as address,
         pytest.raises(ToolError, match="No ZooKeeper answers"),
@@ -96,10 +96,10 @@ class _NoNode(Exception):
     pass
 
 
-def _install_kazoo(monkeypatch: pytest.MonkeyPatch, nodes: dict[str, Any], asked: list[str]) -> None:
+def _install_kazoo(monkeypatch: pytest.MonkeyPatch, nodes: dict[str, Any], requested: list[str]) -> None:
     class Client:
         def __init__(self, hosts: str, **how: object) -> None:
-            asked.append(hosts)
+            requested.append(hosts)
 
         def start(self, timeout: float) -> None: ...
         def stop(self) -> None: ...
@@ -128,14 +128,17 @@ def _install_kazoo(monkeypatch: pytest.MonkeyPatch, nodes: dict[str, Any], asked
 
 
 def test_brokers_that_are_registered_are_the_bootstrap_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    _install_kazoo(monkeypatch, {"10": {"host": "b", "port": 2}, "9": {"host": "a", "port": 1}}, asked)
+    requested: list[str] = []
+    _install_kazoo(monkeypatch, {"10": {"host": "b", "port": 2}, "9": {"host": "a", "port": 1}}, requested)
     with _peer(b"srvr is not executed because it is not in the whitelist.") as address:
         assert bootstrap_of(f"{address}/kafka") == "a:1,b:2"
-    assert asked == [f"{address}/kafka"]
+    assert requested == [f"{address}/kafka"]
 
 
-def test_zookeeper_without_brokers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zookeeper_without_brokers_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     _install_kazoo(monkeypatch, {}, [])
-    with _peer(b"Zookeeper version: 3.8.4\n") as address, pytest.raises(ToolError, match="knows no broker"):
+    with (
+        _peer(b"Zookeeper version: 3.8.4\n") as address,
+        pytest.raises(ToolError, match="No broker with a plaintext listener"),
+    ):
         bootstrap_of(address)

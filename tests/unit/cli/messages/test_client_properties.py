@@ -7,7 +7,7 @@ from barnabas.cli.messages.client_properties import (
     parse_pairs,
     producer_configuration,
 )
-from barnabas.cli.messages.opening import open_consumer, open_producer
+from barnabas.cli.messages.librdkafka_clients import open_consumer, open_producer
 from barnabas.client.errors import BadSettings
 
 
@@ -97,7 +97,7 @@ def test_pem_stores_are_read_and_java_stores_refused() -> None:
         ({"compression.type": "rar"}, "compression.type"),
     ],
 )
-def test_bad_values_are_told_as_java_tells_them(properties: dict[str, str], message: str) -> None:
+def test_bad_values_have_the_errors_of_the_java_client(properties: dict[str, str], message: str) -> None:
     with pytest.raises(BadSettings, match=message):
         producer_configuration(properties)
 
@@ -118,9 +118,9 @@ def test_librdkafka_takes_every_default(capfd: pytest.CaptureFixture[str]) -> No
 
 def test_unknown_properties_are_warned_about_once(capfd: pytest.CaptureFixture[str]) -> None:
     open_producer({"bootstrap.servers": "127.0.0.1:1", "no.such": "1", "nor.this": "2"})
-    told = [line for line in capfd.readouterr().err.splitlines() if "WARN These" in line]
-    assert len(told) == 1
-    assert "'[no.such, nor.this]' were supplied but are not used yet." in told[0]
+    printed = [line for line in capfd.readouterr().err.splitlines() if "WARN These" in line]
+    assert len(printed) == 1
+    assert "'[no.such, nor.this]' were supplied but are not used yet." in printed[0]
 
 
 def test_what_only_librdkafka_refuses_is_a_bad_setting_as_well() -> None:

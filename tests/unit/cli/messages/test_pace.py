@@ -16,7 +16,7 @@ class _Time:
         self.now += seconds
 
 
-def test_whoever_is_ahead_sleeps() -> None:
+def test_sender_ahead_of_the_rate_sleeps() -> None:
     time = _Time()
     pace = Pace(100, time.clock, time.sleep)
     for count in range(1, 201):
@@ -24,7 +24,7 @@ def test_whoever_is_ahead_sleeps() -> None:
     assert abs(time.now - 2.0) < 0.01
 
 
-def test_whoever_is_behind_does_not() -> None:
+def test_sender_behind_the_rate_does_not() -> None:
     time = _Time()
     pace = Pace(100, time.clock, time.sleep)
     time.now = 10.0
@@ -32,7 +32,7 @@ def test_whoever_is_behind_does_not() -> None:
     assert time.slept == []
 
 
-def test_without_a_rate_nobody_sleeps() -> None:
+def test_without_a_rate_there_is_no_sleep() -> None:
     time = _Time()
     Pace(-1, time.clock, time.sleep).wait(1_000_000)
     assert time.slept == []

@@ -100,7 +100,7 @@ def test_an_encoding_belongs_to_its_deserializer() -> None:
     assert _shown(properties, FakeRecord(b"\xfc")) == "ü\n".encode()
 
 
-def test_an_unknown_deserializer_is_told_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_deserializer_is_reported_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert _shown({"value.deserializer": "com.example.Own"}) == b"value\n"
     assert "ERROR Unable to instantiate a deserializer from com.example.Own" in capsys.readouterr().err
 

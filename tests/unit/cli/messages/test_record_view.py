@@ -5,8 +5,7 @@ import datetime as dt
 import pytest
 from tests.unit.cli.messages.fake_record import FakeRecord
 
-from barnabas.cli.messages.record_filter import Filter
-from barnabas.cli.messages.record_view import shower
+from barnabas.cli.messages.record_view import record_filter, shower
 from barnabas.cli.messages.start_point import BadStart, StartPoint, parse_start
 from barnabas.client.errors import BadSettings
 
@@ -44,13 +43,13 @@ def test_json_is_one_line() -> None:
 
 
 def test_a_filter_looks_at_key_and_value() -> None:
-    assert Filter.of(None)(FakeRecord())
-    wanted = Filter.of("^v.l")
+    assert record_filter(None)(FakeRecord())
+    wanted = record_filter("^v.l")
     assert wanted(FakeRecord())
     assert wanted(FakeRecord(b"x", b"val"))
     assert not wanted(FakeRecord(b"x", None))
-    with pytest.raises(BadSettings, match="no regular expression"):
-        Filter.of("(")
+    with pytest.raises(BadSettings, match="not a regular expression"):
+        record_filter("(")
 
 
 @pytest.mark.parametrize(
@@ -78,5 +77,5 @@ def test_a_time_without_a_zone_is_local() -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "-1y", "1.5"])
 def test_what_is_no_start_is_refused(text: str) -> None:
-    with pytest.raises(BadStart, match="no place to begin"):
+    with pytest.raises(BadStart, match="not a valid start"):
         parse_start(text, _NOW)

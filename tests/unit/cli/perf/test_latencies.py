@@ -33,7 +33,7 @@ def test_total_has_rates_mean_maximum_and_percentiles() -> None:
     assert total.percentiles_ms == (500, 950, 990, 999)
 
 
-def test_windows_are_told_apart() -> None:
+def test_windows_are_counted_separately() -> None:
     clock = _Clock()
     counted, windows = _latencies(clock, interval=5)
     counted.record(clock.now - 0.010, 100)
@@ -49,15 +49,15 @@ def test_windows_are_told_apart() -> None:
 
 def test_first_window_is_marked_and_silence_is_kept() -> None:
     clock = _Clock()
-    told: list[bool] = []
-    counted = Latencies(10, 1, lambda window, is_first: told.append(is_first), clock=clock)
+    reported: list[bool] = []
+    counted = Latencies(10, 1, lambda window, is_first: reported.append(is_first), clock=clock)
     for _ in range(3):
         clock.now += 1
         counted.record(clock.now, 1)
     counted.is_silent = True
     clock.now += 1
     counted.record(clock.now, 1)
-    assert told == [True, False, False]
+    assert reported == [True, False, False]
 
 
 def test_a_long_test_keeps_a_sample() -> None:

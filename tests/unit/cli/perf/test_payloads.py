@@ -26,7 +26,7 @@ def test_file_is_cut_at_the_delimiter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, ""])
-def test_missing_or_empty_file_is_told(tmp_path: Path, content: str | None) -> None:
+def test_missing_or_empty_file_is_reported(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "payloads"
     if content is not None:
         path.write_text(content)

@@ -94,7 +94,7 @@ def test_acls_are_created() -> None:
     assert [(each.operation, each.permission_type) for each in sent] == [(3, 3), (4, 2)]
 
 
-def test_what_was_deleted_is_told() -> None:
+def test_deleted_acls_are_returned() -> None:
     resource = {"resource_type": 2, "resource_name": "t", "pattern_type": 4}
     matching = [{"error_code": 0, "error_message": None, **resource, **_rule(3, 3)}]
     answer = {"filter_results": [{"error_code": 0, "error_message": None, "matching_acls": matching}]}
@@ -102,7 +102,7 @@ def test_what_was_deleted_is_told() -> None:
         assert delete_acls(cluster, [(TOPIC, READ)]) == [Acl(TOPIC, READ)]
 
 
-def test_errors_of_each_request_are_told() -> None:
+def test_errors_of_each_request_are_raised() -> None:
     failed = {"error_code": SECURITY_DISABLED, "error_message": "No Authorizer is configured."}
     answers: Mapping[str, Answer] = {
         "describe_acls": {**failed, "resources": []},
@@ -110,10 +110,10 @@ def test_errors_of_each_request_are_told() -> None:
         "delete_acls": {"filter_results": [{**failed, "matching_acls": []}]},
     }
     with scripted_cluster(answers) as (cluster, _):
-        for ask in (
+        for request in (
             lambda: describe_acls(cluster),
             lambda: create_acls(cluster, [Acl(TOPIC, READ)]),
             lambda: delete_acls(cluster, [(TOPIC, READ)]),
         ):
             with pytest.raises(BrokerError, match=r"No Authorizer is configured\."):
-                ask()
+                request()

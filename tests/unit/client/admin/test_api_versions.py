@@ -1,5 +1,5 @@
 from barnabas.client.admin.api_versions import _NAMES, ServedApi, served_apis
-from barnabas.client.codec import Versions, api_key, known_versions
+from barnabas.wire.message_codec import Versions, api_key, known_versions
 
 
 def _by_key(served: dict[int, Versions]) -> dict[int, ServedApi]:
@@ -20,7 +20,7 @@ def test_usable_is_the_newest_version_that_both_know() -> None:
     assert (apis[23].usable, apis[23].is_too_new, apis[23].is_too_old) == (None, False, True)
 
 
-def test_apis_that_clients_use_are_listed_even_if_nobody_serves_them() -> None:
+def test_apis_that_clients_use_are_listed_even_if_not_served() -> None:
     apis = _by_key({})
     assert apis[0].served is None
     assert apis[0].usable is None

@@ -43,7 +43,7 @@ def test_controller_that_is_not_listed_is_none() -> None:
         assert describe_cluster(cluster).controller_id is None
 
 
-def test_broker_before_describe_cluster_is_asked_for_metadata() -> None:
+def test_broker_before_describe_cluster_gets_a_metadata_request() -> None:
     with ScriptedBroker() as broker, _cluster(broker) as cluster:
         found = describe_cluster(cluster)
         assert (found.cluster_id, found.controller_id) == ("scripted", 1)
@@ -52,7 +52,7 @@ def test_broker_before_describe_cluster_is_asked_for_metadata() -> None:
             describe_cluster(cluster, fenced=True)
 
 
-def test_what_an_old_version_cannot_say_is_not_asked() -> None:
+def test_field_that_an_old_version_lacks_is_unsupported() -> None:
     answers = {"describe_cluster": _described(1, controller=1)}
     with (
         ScriptedBroker(answers, versions={"describe_cluster": 0}) as broker,

@@ -59,24 +59,24 @@ def test_settings_are_described_with_sources_and_synonyms() -> None:
     assert broker.requests[-1].include_synonyms
 
 
-def test_a_broker_is_asked_about_itself_and_anybody_about_the_rest() -> None:
+def test_broker_settings_are_requested_from_the_broker_and_others_from_any() -> None:
     own, every, topic = Resource(BROKER, "1"), Resource(BROKER, ""), Resource(TOPIC, "t")
     with scripted_cluster({"describe_configs": _described}) as (cluster, broker):
         found = describe_configs(cluster, [own, topic, every])
     assert set(found) == {own, every, topic}
-    asked = [
+    requested = [
         {each.resource_name for each in request.resources}
         for request in broker.requests
         if hasattr(request, "resources")
     ]
-    assert asked == [{"1"}, {"t", ""}]
+    assert requested == [{"1"}, {"t", ""}]
 
 
 def test_a_broker_that_is_not_there_is_named() -> None:
     with scripted_cluster({"describe_configs": _described}) as (cluster, _):
         with pytest.raises(Unreachable, match="no broker 7"):
             describe_configs(cluster, [Resource(BROKER, "7")])
-        with pytest.raises(BadSettings, match="'x' is no id of a broker"):
+        with pytest.raises(BadSettings, match="'x' is not a broker id"):
             describe_configs(cluster, [Resource(BROKER, "x")])
 
 
@@ -150,7 +150,7 @@ def test_not_knowing_the_groups_differs_from_there_being_none(
         assert configured_groups(cluster) == expected
 
 
-def test_another_error_while_listing_groups_is_told() -> None:
+def test_another_error_while_listing_groups_is_raised() -> None:
     with (
         scripted_cluster({"list_config_resources": {"error_code": UNKNOWN_SERVER_ERROR}}) as (cluster, _),
         pytest.raises(BrokerError),

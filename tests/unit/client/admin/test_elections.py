@@ -10,7 +10,7 @@ def _results(to: int | None, fields: Fields) -> Fields:
     results = [
         {"partition_id": 0, "error_code": 0},
         {"partition_id": 1, "error_code": 84},
-        {"partition_id": 2, "error_code": 80, "error_message": "nobody"},
+        {"partition_id": 2, "error_code": 80, "error_message": "no replica"},
     ]
     return {"replica_election_results": [{"topic": "a", "partition_result": results}]}
 
@@ -18,15 +18,15 @@ def _results(to: int | None, fields: Fields) -> Fields:
 def test_every_partition_has_its_own_result() -> None:
     cluster = FakeCluster({4: None, 5: None}, {"elect_leaders": _results})
     found = elect_leaders(cluster, ElectionType.UNCLEAN, [("a", 2), ("b", 0), ("a", 1)])
-    assert {place: error and error.name for place, error in found.items()} == {
+    assert {topic_partition: error and error.name for topic_partition, error in found.items()} == {
         ("a", 0): None,
         ("a", 1): "election_not_needed",
         ("a", 2): "preferred_leader_not_available",
     }
-    (asked,) = cluster.asked
-    assert asked.to == 4
-    assert asked.fields["election_type"] == 1
-    assert asked.fields["topic_partitions"] == [
+    (requested,) = cluster.requests
+    assert requested.to == 4
+    assert requested.fields["election_type"] == 1
+    assert requested.fields["topic_partitions"] == [
         {"topic": "a", "partitions": [1, 2]},
         {"topic": "b", "partitions": [0]},
     ]
@@ -35,7 +35,7 @@ def test_every_partition_has_its_own_result() -> None:
 def test_all_partitions_are_no_list() -> None:
     cluster = FakeCluster({1: None}, {"elect_leaders": lambda to, fields: {}})
     assert elect_leaders(cluster, ElectionType.PREFERRED, None) == {}
-    assert cluster.asked[0].fields["topic_partitions"] is None
+    assert cluster.requests[0].fields["topic_partitions"] is None
 
 
 def test_error_of_the_whole_request_is_raised() -> None:

@@ -43,7 +43,7 @@ def _cluster(answers: Mapping[str, Answer]) -> Iterator[Cluster]:
             yield cluster
 
 
-def _places(topic: str, *numbers: int) -> Mapping[str, object]:
+def _topic_partitions(topic: str, *numbers: int) -> Mapping[str, object]:
     return {"topic_partitions": [{"topic_id": None, "topic_name": topic, "partitions": list(numbers)}]}
 
 
@@ -77,8 +77,8 @@ def test_group_of_the_new_protocol_is_described_with_its_epochs_and_targets() ->
         "client_id": "c",
         "client_host": "/h",
         "member_epoch": 4,
-        "assignment": _places("t", 1, 0),
-        "target_assignment": _places("t", 0),
+        "assignment": _topic_partitions("t", 1, 0),
+        "target_assignment": _topic_partitions("t", 0),
         "member_type": 1,
     }
     group = {
@@ -98,7 +98,7 @@ def test_group_of_the_new_protocol_is_described_with_its_epochs_and_targets() ->
 
 
 @pytest.mark.parametrize("code", [GROUP_ID_NOT_FOUND, UNSUPPORTED_VERSION])
-def test_group_that_the_new_request_does_not_know_is_asked_for_with_the_old_one(code: int) -> None:
+def test_group_unknown_to_the_new_request_is_described_by_the_old_one(code: int) -> None:
     answers = {
         "consumer_group_describe": _refusal(code),
         "describe_groups": _classic(content=_assignment(1, {"t": [2, 0]})),
@@ -109,12 +109,12 @@ def test_group_that_the_new_request_does_not_know_is_asked_for_with_the_old_one(
     assert found.members == (Member("m", "i", "c", "/h", (("t", 0), ("t", 2))),)
 
 
-def test_broker_without_the_new_request_is_asked_with_the_old_one() -> None:
+def test_broker_without_the_new_request_gets_the_old_one() -> None:
     with _cluster({"describe_groups": _classic()}) as cluster:
         assert describe_group(cluster, "g").members[0].assignment == ()
 
 
-def test_missing_group_is_told_in_the_words_of_the_new_request() -> None:
+def test_missing_group_has_the_error_of_the_new_request() -> None:
     answers = {
         "consumer_group_describe": _refusal(GROUP_ID_NOT_FOUND, "Group g not found."),
         "describe_groups": _refusal(GROUP_ID_NOT_FOUND, "of the old"),

@@ -68,7 +68,7 @@ def test_commit_is_that_of_no_member() -> None:
     assert [(each.partition_index, each.committed_offset) for each in topic.partitions] == [(0, 5), (1, 6)]
 
 
-def test_commit_of_nothing_asks_nobody() -> None:
+def test_commit_of_nothing_sends_no_request() -> None:
     with _cluster({}) as (cluster, broker):
         commit_offsets(cluster, "g", {})
         assert broker.requests == []
@@ -93,7 +93,7 @@ def test_commit_is_tried_again_while_the_coordinator_loads() -> None:
     assert codes == []
 
 
-def test_deletion_tells_of_each_partition() -> None:
+def test_deletion_returns_the_error_of_each_partition() -> None:
     partitions = [_result(0, 0), _result(1, SUBSCRIBED)]
     answer = {"error_code": 0, "topics": [{"name": "t", "partitions": partitions}]}
     with _cluster({"offset_delete": answer}) as (cluster, _):

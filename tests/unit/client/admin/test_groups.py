@@ -32,7 +32,7 @@ def test_groups_are_listed_by_name_with_kafkas_names_of_states_and_types() -> No
         ]
 
 
-def test_state_that_nobody_knows_is_unknown() -> None:
+def test_unknown_state_is_unknown() -> None:
     with scripted_cluster({"list_groups": {"groups": [_group("a", "Dreaming")]}}) as (cluster, _):
         assert [each.state for each in list_groups(cluster)] == ["Unknown"]
 
@@ -70,7 +70,7 @@ def _in_turn(*answers: Mapping[str, object]) -> Callable[[Any], Mapping[str, obj
     return lambda request: left.pop(0)
 
 
-def test_deletion_tells_of_each_group() -> None:
+def test_deletion_returns_the_error_of_each_group() -> None:
     def answer(request: Any) -> Mapping[str, object]:
         code = NON_EMPTY_GROUP if request.groups_names == ("busy",) else 0
         return {"results": [{"group_id": request.groups_names[0], "error_code": code}]}

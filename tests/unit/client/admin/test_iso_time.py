@@ -20,7 +20,7 @@ def test_datetime_is_milliseconds_since_1970(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["2020-01-01", "", "2020-01-01T"])
-def test_datetime_without_a_time_is_refused_in_kafkas_words(text: str) -> None:
+def test_datetime_without_a_time_is_refused_with_kafkas_text(text: str) -> None:
     with pytest.raises(BadTime, match="does not contain a 'T' according to ISO8601"):
         parse_datetime(text)
 

@@ -5,7 +5,7 @@ import pytest
 from tests.fakes.scripted_broker import ScriptedBroker
 
 from barnabas.client.address import parse_addresses
-from barnabas.client.admin.leaders import ask_leaders
+from barnabas.client.admin.leaders import send_to_leaders
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError, Unreachable
 from barnabas.client.settings import ClientSettings
@@ -29,7 +29,7 @@ def _topic(name: str, *leaders: int, error: int = 0) -> dict[str, object]:
 
 
 class _Script:
-    """Metadata answers in turn (the last one again and again), of brokers 1 (there) and 2 (away)."""
+    """Metadata responses in turn (the last one repeatedly) of brokers 1 (live) and 2 (unreachable)."""
 
     def __init__(self, *answers: Topics) -> None:
         self._answers: Iterator[Topics] = iter(answers)
@@ -39,8 +39,8 @@ class _Script:
     def __call__(self, request: Any) -> Mapping[str, object]:
         self._last = next(self._answers, self._last)
         itself = self.broker.itself()
-        away = {"node_id": 2, "host": "127.0.0.1", "port": 1, "rack": None}
-        return {**itself, "brokers": [*itself["brokers"], away], "topics": self._last}  # type: ignore[misc]
+        unreachable = {"node_id": 2, "host": "127.0.0.1", "port": 1, "rack": None}
+        return {**itself, "brokers": [*itself["brokers"], unreachable], "topics": self._last}  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -58,32 +58,43 @@ def scripted() -> Iterator[Callable[..., ScriptedBroker]]:
         broker.__exit__(None, None, None)
 
 
-def test_every_leader_is_asked_once_for_all_its_partitions(scripted: Callable[..., ScriptedBroker]) -> None:
-    asked: list[tuple[int, list[tuple[str, int]]]] = []
+def test_every_leader_gets_one_request_for_all_its_partitions(
+    scripted: Callable[..., ScriptedBroker],
+) -> None:
+    requested: list[tuple[int, list[tuple[str, int]]]] = []
 
-    def ask(leader: int, places: list[tuple[str, int]]) -> dict[tuple[str, int], str | BrokerError]:
-        asked.append((leader, places))
-        return dict.fromkeys(places, f"{leader}")
+    def send(
+        leader: int, topic_partitions: list[tuple[str, int]]
+    ) -> dict[tuple[str, int], str | BrokerError]:
+        requested.append((leader, topic_partitions))
+        return dict.fromkeys(topic_partitions, f"{leader}")
 
     broker = scripted([_topic("a", 1, 2), _topic("b", 1)])
     with _cluster(broker) as cluster:
-        found = ask_leaders(cluster, [("b", 0), ("a", 0), ("a", 1)], ask)
-    assert asked == [(1, [("b", 0), ("a", 0)]), (2, [("a", 1)])]
+        found = send_to_leaders(cluster, [("b", 0), ("a", 0), ("a", 1)], send)
+    assert requested == [(1, [("b", 0), ("a", 0)]), (2, [("a", 1)])]
     assert list(found.items()) == [(("b", 0), "1"), (("a", 0), "1"), (("a", 1), "2")]
 
 
-def test_only_what_moved_is_asked_again_of_its_new_leader(scripted: Callable[..., ScriptedBroker]) -> None:
-    asked: list[tuple[int, list[tuple[str, int]]]] = []
+def test_only_moved_partitions_are_requested_again_from_the_new_leader(
+    scripted: Callable[..., ScriptedBroker],
+) -> None:
+    requested: list[tuple[int, list[tuple[str, int]]]] = []
 
-    def ask(leader: int, places: list[tuple[str, int]]) -> dict[tuple[str, int], int | BrokerError]:
-        asked.append((leader, places))
-        is_first = len(asked) == 1
-        return {place: BrokerError(NOT_LEADER) if is_first and place[1] else leader for place in places}
+    def send(
+        leader: int, topic_partitions: list[tuple[str, int]]
+    ) -> dict[tuple[str, int], int | BrokerError]:
+        requested.append((leader, topic_partitions))
+        is_first = len(requested) == 1
+        return {
+            topic_partition: BrokerError(NOT_LEADER) if is_first and topic_partition[1] else leader
+            for topic_partition in topic_partitions
+        }
 
     broker = scripted([_topic("a", 1, 1)], [_topic("a", 1, 2)])
     with _cluster(broker) as cluster:
-        found = ask_leaders(cluster, [("a", 0), ("a", 1)], ask)
-    assert asked == [(1, [("a", 0), ("a", 1)]), (2, [("a", 1)])]
+        found = send_to_leaders(cluster, [("a", 0), ("a", 1)], send)
+    assert requested == [(1, [("a", 0), ("a", 1)]), (2, [("a", 1)])]
     assert found == {("a", 0): 1, ("a", 1): 2}
 
 
@@ -93,10 +104,14 @@ def test_topic_or_partition_that_is_missing_fails_alone_and_at_once(
     broker = scripted([_topic("a", 1), _topic("no", error=UNKNOWN), _topic("bad!", error=INVALID_TOPIC)])
     wanted = [("a", 0), ("a", 7), ("no", 0), ("bad!", 0)]
     with _cluster(broker) as cluster:
-        found = ask_leaders(cluster, wanted, lambda leader, places: dict.fromkeys(places, "fine"))
+        found = send_to_leaders(
+            cluster, wanted, lambda leader, topic_partitions: dict.fromkeys(topic_partitions, "fine")
+        )
     assert found["a", 0] == "fine"
-    errors = {place: each for place, each in found.items() if isinstance(each, BrokerError)}
-    assert {place: each.code for place, each in errors.items()} == {
+    errors = {
+        topic_partition: each for topic_partition, each in found.items() if isinstance(each, BrokerError)
+    }
+    assert {topic_partition: each.code for topic_partition, each in errors.items()} == {
         ("a", 7): UNKNOWN,
         ("no", 0): UNKNOWN,
         ("bad!", 0): INVALID_TOPIC,
@@ -112,8 +127,10 @@ def test_partition_without_a_leader_is_an_error_after_the_timeout(
 ) -> None:
     broker = scripted([_topic("a", 1, -1)])
     with _cluster(broker, api_timeout=0.25) as cluster:
-        found = ask_leaders(
-            cluster, [("a", 0), ("a", 1)], lambda leader, places: dict.fromkeys(places, leader)
+        found = send_to_leaders(
+            cluster,
+            [("a", 0), ("a", 1)],
+            lambda leader, topic_partitions: dict.fromkeys(topic_partitions, leader),
         )
     error = found["a", 1]
     assert found["a", 0] == 1
@@ -124,38 +141,42 @@ def test_partition_without_a_leader_is_an_error_after_the_timeout(
 def test_leader_that_is_away_takes_only_its_own_partitions_with_it(
     scripted: Callable[..., ScriptedBroker],
 ) -> None:
-    def ask(leader: int, places: list[tuple[str, int]]) -> dict[tuple[str, int], int | BrokerError]:
+    def send(
+        leader: int, topic_partitions: list[tuple[str, int]]
+    ) -> dict[tuple[str, int], int | BrokerError]:
         if leader == 2:
             raise Unreachable("127.0.0.1:1: connection refused")
-        return dict.fromkeys(places, leader)
+        return dict.fromkeys(topic_partitions, leader)
 
     broker = scripted([_topic("a", 1, 2)])
     with _cluster(broker, api_timeout=0.05) as cluster:
-        found = ask_leaders(cluster, [("a", 0), ("a", 1)], ask)
+        found = send_to_leaders(cluster, [("a", 0), ("a", 1)], send)
         assert found["a", 0] == 1
         assert str(found["a", 1]) == "127.0.0.1:1: connection refused"
         with pytest.raises(Unreachable):
-            ask_leaders(cluster, [("a", 1)], ask)
+            send_to_leaders(cluster, [("a", 1)], send)
 
 
 def test_partition_that_the_answer_leaves_out_is_an_error(scripted: Callable[..., ScriptedBroker]) -> None:
     broker = scripted([_topic("a", 1)])
     with _cluster(broker) as cluster:
-        found: dict[tuple[str, int], int | BrokerError] = ask_leaders(
-            cluster, [("a", 0)], lambda leader, places: {}
+        found: dict[tuple[str, int], int | BrokerError] = send_to_leaders(
+            cluster, [("a", 0)], lambda leader, topic_partitions: {}
         )
     assert str(found["a", 0]) == "The response from broker 1 did not contain a result for topic partition a-0"
 
 
-def test_error_that_stays_is_not_asked_again(scripted: Callable[..., ScriptedBroker]) -> None:
+def test_final_error_is_not_retried(scripted: Callable[..., ScriptedBroker]) -> None:
     calls = []
 
-    def ask(leader: int, places: list[tuple[str, int]]) -> dict[tuple[str, int], int | BrokerError]:
-        calls.append(places)
-        return {place: BrokerError(OUT_OF_RANGE) for place in places}
+    def send(
+        leader: int, topic_partitions: list[tuple[str, int]]
+    ) -> dict[tuple[str, int], int | BrokerError]:
+        calls.append(topic_partitions)
+        return {topic_partition: BrokerError(OUT_OF_RANGE) for topic_partition in topic_partitions}
 
     broker = scripted([_topic("a", 1)])
     with _cluster(broker) as cluster:
-        found = ask_leaders(cluster, [("a", 0)], ask)
+        found = send_to_leaders(cluster, [("a", 0)], send)
     assert isinstance(found["a", 0], BrokerError)
     assert len(calls) == 1

@@ -19,11 +19,11 @@ from barnabas.client.admin.offset_reset import (
 )
 
 FACTS = PartitionFacts(start=10, end=50, committed=30, at_time=20)
-PLACE = ("t", 0)
+PARTITION = ("t", 0)
 
 
 def _decided(strategy: Strategy, facts: PartitionFacts = FACTS) -> NewOffset:
-    (new,) = decide(strategy, {PLACE: facts})
+    (new,) = decide(strategy, {PARTITION: facts})
     return new
 
 
@@ -39,7 +39,7 @@ def _decided(strategy: Strategy, facts: PartitionFacts = FACTS) -> NewOffset:
         (ShiftBy(5), 35),
         (ShiftBy(-5), 25),
         (ToTime(1), 20),
-        (ToOffsets({PLACE: 44}), 44),
+        (ToOffsets({PARTITION: 44}), 44),
     ],
 )
 def test_strategy_gives_its_offset(strategy: Strategy, expected: int) -> None:
@@ -47,15 +47,15 @@ def test_strategy_gives_its_offset(strategy: Strategy, expected: int) -> None:
     assert (new.offset, new.adjustment, new.committed) == (expected, None, 30)
 
 
-@pytest.mark.parametrize("strategy", [ToOffset(51), ShiftBy(100), ToOffsets({PLACE: 51})])
+@pytest.mark.parametrize("strategy", [ToOffset(51), ShiftBy(100), ToOffsets({PARTITION: 51})])
 def test_offset_behind_the_end_becomes_the_end(strategy: Strategy) -> None:
     new = _decided(strategy)
     assert (new.offset, new.adjustment) == (50, Adjustment.HIGHER_THAN_END)
-    assert new.asked is not None
-    assert new.asked > 50
+    assert new.requested is not None
+    assert new.requested > 50
 
 
-@pytest.mark.parametrize("strategy", [ToOffset(9), ShiftBy(-100), ToOffsets({PLACE: -1})])
+@pytest.mark.parametrize("strategy", [ToOffset(9), ShiftBy(-100), ToOffsets({PARTITION: -1})])
 def test_offset_before_the_start_becomes_the_start(strategy: Strategy) -> None:
     new = _decided(strategy)
     assert (new.offset, new.adjustment) == (10, Adjustment.LOWER_THAN_START)
@@ -90,5 +90,5 @@ _OFFSETS = st.integers(0, 1 << 40)
 @given(st.tuples(_OFFSETS, _OFFSETS).map(sorted), _OFFSETS, st.integers(-(1 << 41), 1 << 41))
 def test_new_offset_is_always_within_the_log(bounds: list[int], committed: int, number: int) -> None:
     facts = PartitionFacts(bounds[0], bounds[1], committed)
-    for strategy in (ToOffset(number), ShiftBy(number), ToOffsets({PLACE: number})):
+    for strategy in (ToOffset(number), ShiftBy(number), ToOffsets({PARTITION: number})):
         assert bounds[0] <= _decided(strategy, facts).offset <= bounds[1]

@@ -22,7 +22,7 @@ UNSUPPORTED_VERSION, TOPIC_AUTHORIZATION_FAILED = 35, 29
 
 
 class _Broker(ScriptedBroker):
-    """Leads partitions 0 to 2 of `t`. Says the timestamp plus 100 as the offset; partition 2 is an error."""
+    """Leads partitions 0 to 2 of `t`. Offsets are the timestamp plus 100; partition 2 is an error."""
 
     def __init__(self, version: int = 11) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ def test_each_partition_has_its_own_time_and_error() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 6, 7, 10])
-def test_place_that_is_newer_than_the_broker_is_not_sent_as_a_time(version: int) -> None:
+def test_offset_kind_newer_than_the_broker_is_not_sent_as_a_timestamp(version: int) -> None:
     with _Broker(version) as broker, _cluster(broker) as cluster:
         found = list_offsets(
             cluster, {("t", 0): LATEST, ("t", 1): MAX_TIMESTAMP if version < 7 else EARLIEST_PENDING_UPLOAD}

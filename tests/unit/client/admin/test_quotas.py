@@ -39,7 +39,7 @@ def test_quotas_come_sorted_and_the_user_before_the_client() -> None:
     ]
 
 
-def test_an_exact_name_is_asked_for_as_such() -> None:
+def test_exact_name_is_requested_as_such() -> None:
     with scripted_cluster({"describe_client_quotas": {"error_code": 0, "entries": None}}) as (
         cluster,
         broker,
@@ -65,7 +65,7 @@ def test_quotas_are_set_and_removed_in_one_request() -> None:
     ]
 
 
-def test_errors_of_either_request_are_told() -> None:
+def test_errors_of_either_request_are_raised() -> None:
     failed = {"error_code": INVALID_REQUEST, "error_message": "no such quota"}
     answers: Mapping[str, Answer] = {
         "describe_client_quotas": {**failed, "entries": None},

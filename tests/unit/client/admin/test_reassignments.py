@@ -33,15 +33,15 @@ A0_MOVES = {
 def test_ongoing_reassignments_come_from_the_controller() -> None:
     cluster = FakeCluster(BROKERS, {"list_partition_reassignments": _ongoing(A0_MOVES)})
     assert list_reassignments(cluster) == {("a", 0): Reassignment((1, 2, 3), (3,), (1,))}
-    (asked,) = cluster.asked
-    assert asked.to == 1
-    assert asked.fields["topics"] is None
+    (requested,) = cluster.requests
+    assert requested.to == 1
+    assert requested.fields["topics"] is None
 
 
-def test_only_named_partitions_are_asked_for() -> None:
+def test_only_named_partitions_are_requested() -> None:
     cluster = FakeCluster(BROKERS, {"list_partition_reassignments": _ongoing()})
     assert list_reassignments(cluster, [("a", 0), ("b", 0), ("a", 2)]) == {}
-    assert cluster.asked[0].fields["topics"] == [
+    assert cluster.requests[0].fields["topics"] == [
         {"name": "a", "partition_indexes": [0, 2]},
         {"name": "b", "partition_indexes": [0]},
     ]
@@ -69,8 +69,8 @@ def test_targets_and_cancellations_are_sent_and_refusals_come_back() -> None:
     errors = alter_reassignments(
         cluster, {("a", 0): (2, 3), ("a", 1): None}, allow_replication_factor_change=False
     )
-    assert {place: str(error) for place, error in errors.items()} == {("a", 1): "no"}
-    fields = cluster.asked[0].fields
+    assert {topic_partition: str(error) for topic_partition, error in errors.items()} == {("a", 1): "no"}
+    fields = cluster.requests[0].fields
     assert fields["allow_replication_factor_change"] is False
     assert fields["topics"] == [
         {
@@ -83,10 +83,10 @@ def test_targets_and_cancellations_are_sent_and_refusals_come_back() -> None:
     ]
 
 
-def test_nothing_to_alter_is_not_asked() -> None:
+def test_nothing_to_alter_sends_no_request() -> None:
     cluster = FakeCluster(BROKERS, {})
     assert alter_reassignments(cluster, {}) == {}
-    assert cluster.asked == []
+    assert cluster.requests == []
 
 
 def test_replicas_of_all_partitions_of_topics() -> None:
@@ -103,7 +103,7 @@ def test_missing_topic_and_missing_partition_are_named() -> None:
         replicas_of_partitions(cluster, [("a", 7), ("a", 0), ("b", 1)])
 
 
-def test_states_tell_moving_from_reached_from_another_assignment() -> None:
+def test_states_distinguish_moving_reached_and_another_assignment() -> None:
     cluster = FakeCluster(BROKERS, {"metadata": TOPICS, "list_partition_reassignments": _ongoing(A0_MOVES)})
     targets = {("a", 0): (2, 3), ("a", 1): (2, 3), ("b", 0): (1,), ("no", 0): (1,)}
     states, is_ongoing = reassignment_states(cluster, targets)

@@ -43,7 +43,7 @@ def _disks(to: int | None, fields: Fields) -> Fields:
     }
 
 
-def test_each_broker_is_asked_about_its_own_replicas() -> None:
+def test_each_broker_gets_the_request_for_its_own_replicas() -> None:
     cluster = FakeCluster(BROKERS, {"describe_log_dirs": _disks})
     found = describe_replica_log_dirs(cluster, [A1, A2, B1])
     assert found == {
@@ -51,7 +51,7 @@ def test_each_broker_is_asked_about_its_own_replicas() -> None:
         A2: ReplicaLogDir("/x", None, size=90, lag=1),
         B1: ReplicaLogDir(),
     }
-    assert [(each.to, [topic["topic"] for topic in each.fields["topics"]]) for each in cluster.asked] == [
+    assert [(each.to, [topic["topic"] for topic in each.fields["topics"]]) for each in cluster.requests] == [
         (1, ["a", "b"]),
         (2, ["a"]),
     ]
@@ -99,7 +99,7 @@ class _Moves:
         }
 
 
-def test_replica_that_is_not_there_yet_is_asked_for_again() -> None:
+def test_missing_replica_is_requested_again() -> None:
     moves, pauses = _Moves(9, 9, 0), list[float]()
     cluster = FakeCluster(BROKERS, {"alter_replica_log_dirs": moves})
     started = list(start_moves(cluster, {A2: "/y"}, timeout=10.0, clock=lambda: 0.0, pause=pauses.append))

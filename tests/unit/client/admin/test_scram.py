@@ -57,7 +57,7 @@ def test_credentials_are_read_as_kafka_reads_them(text: str, iterations: int, pa
         ),
     ],
 )
-def test_bad_credentials_are_refused_in_kafkas_words(text: str, problem: str) -> None:
+def test_bad_credentials_are_refused_with_kafkas_text(text: str, problem: str) -> None:
     with pytest.raises(ValueError) as refused:
         Credential.parse("SCRAM-SHA-256", text)
     assert str(refused.value) == problem
@@ -109,7 +109,7 @@ def test_users_without_credentials_are_left_out_and_errors_kept() -> None:
     results = [
         {"user": "a", "error_code": 0, "credential_infos": known},
         {"user": "b", "error_code": RESOURCE_NOT_FOUND, "error_message": "none"},
-        {"user": "c", "error_code": DUPLICATE_RESOURCE, "error_message": "asked twice"},
+        {"user": "c", "error_code": DUPLICATE_RESOURCE, "error_message": "requested twice"},
     ]
     answer = {"error_code": 0, "results": results}
     with scripted_cluster({"describe_user_scram_credentials": answer}) as (cluster, broker):

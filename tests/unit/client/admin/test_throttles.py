@@ -27,12 +27,12 @@ def _cluster() -> FakeCluster:
 def _sent(cluster: FakeCluster) -> list[tuple[int | None, str, dict[str, tuple[int, object]]]]:
     return [
         (
-            asked.to,
+            requested.to,
             resource["resource_name"],
             {each["name"]: (each["config_operation"], each["value"]) for each in resource["configs"]},
         )
-        for asked in cluster.asked
-        for resource in asked.fields["resources"]
+        for requested in cluster.requests
+        for resource in requested.fields["resources"]
     ]
 
 

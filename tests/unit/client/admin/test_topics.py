@@ -41,7 +41,7 @@ def _topic(name: str | None, *partitions: Fields, **more: object) -> Fields:
 
 
 def _metadata(*topics: Fields) -> Callable[[Any], Fields]:
-    """Of a cluster of one broker; its port does not matter, as only any broker is asked."""
+    """Of a cluster of one broker; its port does not matter, as requests go to any broker."""
     node = {"node_id": 1, "host": "127.0.0.1", "port": 1, "rack": None}
     return lambda request: {"brokers": [node], "controller_id": -1, "topics": list(topics)}
 
@@ -128,7 +128,7 @@ def test_reassignments_that_cannot_be_seen_are_no_error(reassignments: dict[str,
     assert topic.partitions[0].reassignment is None
 
 
-def test_missing_topic_is_told_at_once_and_by_name() -> None:
+def test_missing_topic_is_reported_at_once_and_by_name() -> None:
     page: Answer = {"topics": [_topic("nope", error_code=UNKNOWN_TOPIC)]}
     answers: dict[str, Answer] = {"metadata": _metadata(), "describe_topic_partitions": page}
     with scripted_cluster(answers) as (cluster, broker):
@@ -212,7 +212,7 @@ def test_topic_is_created_with_what_was_said() -> None:
     assert [(each.name, each.value) for each in topic.configs] == [("retention.ms", "1")]
 
 
-def test_assignment_stands_in_place_of_the_numbers() -> None:
+def test_assignment_replaces_the_numbers() -> None:
     with scripted_cluster({"create_topics": {"topics": [{"name": "t"}]}}) as (cluster, broker):
         create_topic(cluster, "t", assignment=[[1, 2], [2, 1]])
         (topic,) = broker.requests[-1].topics
@@ -223,7 +223,7 @@ def test_assignment_stands_in_place_of_the_numbers() -> None:
     ]
 
 
-def test_controller_that_moved_is_asked_again() -> None:
+def test_moved_controller_is_requested_again() -> None:
     codes = iter([NOT_CONTROLLER, 0])
 
     def answer(request: Any) -> Fields:
@@ -250,8 +250,8 @@ def test_topics_are_deleted_in_every_version(version: int) -> None:
             "b": "unknown_topic_or_partition"
         }
         request = broker.requests[-1]
-    asked = request.topic_names if version < 6 else tuple(each.name for each in request.topics)
-    assert asked == ("a", "b")
+    requested = request.topic_names if version < 6 else tuple(each.name for each in request.topics)
+    assert requested == ("a", "b")
 
 
 def test_topics_are_deleted_by_id() -> None:
@@ -268,7 +268,7 @@ def test_old_broker_cannot_delete_by_id() -> None:
         delete_topics_by_id(cluster, [ID])
 
 
-def test_nothing_to_delete_asks_nobody() -> None:
+def test_nothing_to_delete_sends_no_request() -> None:
     with scripted_cluster({}) as (cluster, broker):
         assert delete_topics(cluster, []) == {}
         assert delete_topics_by_id(cluster, []) == {}

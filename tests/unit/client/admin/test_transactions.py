@@ -77,20 +77,20 @@ def _coordinator(to: int | None, fields: Fields) -> Fields:
     return {"node_id": 2, "host": "127.0.0.1", "port": 3}
 
 
-def test_producers_are_asked_of_each_leader() -> None:
+def test_producers_are_requested_from_each_leader() -> None:
     answer = _producers({("a", 0): [_producer(7, start=4)], ("a", 1): [_producer(8, coordinator_epoch=-1)]})
     cluster = FakeCluster(BROKERS, {"metadata": TOPICS, "describe_producers": answer})
     assert describe_producers(cluster, [("a", 0), ("a", 1)]) == {
         ("a", 0): (ProducerState(7, 5, 9, START, 3, 4),),
         ("a", 1): (ProducerState(8, 5, 9, START, None, None),),
     }
-    assert [each.to for each in cluster.asked] == [1, 2]
+    assert [each.to for each in cluster.requests] == [1, 2]
 
 
-def test_named_replica_is_asked_instead_of_the_leader() -> None:
+def test_named_replica_gets_the_request_instead_of_the_leader() -> None:
     cluster = FakeCluster(BROKERS, {"metadata": TOPICS, "describe_producers": _producers({})})
     assert describe_producers(cluster, [("a", 0)], broker=2) == {("a", 0): ()}
-    assert [each.to for each in cluster.asked] == [2]
+    assert [each.to for each in cluster.requests] == [2]
 
 
 def test_missing_topic_and_refusing_broker_raise() -> None:
@@ -112,7 +112,7 @@ def test_every_broker_lists_the_transactions_it_coordinates() -> None:
         TransactionListing("t1", 1, 1, "Ongoing"),
         TransactionListing("t2", 2, 2, "Unknown"),
     ]
-    assert cluster.asked[1].fields == {
+    assert cluster.requests[1].fields == {
         "state_filters": ["Ongoing"],
         "producer_id_filters": [],
         "duration_filter": 5,
@@ -141,7 +141,7 @@ def test_description_comes_from_the_coordinator_to_the_millisecond() -> None:
     assert describe_transaction(cluster, "t") == TransactionDescription(
         "t", 2, "Ongoing", 7, 5, 60_000, START, (("a", 0), ("a", 1))
     )
-    assert cluster.asked[-1].to == 2
+    assert cluster.requests[-1].to == 2
 
 
 def test_transaction_without_a_start_is_read_from_the_wire() -> None:
@@ -158,7 +158,7 @@ def test_transaction_without_a_start_is_read_from_the_wire() -> None:
     ] == [["t"]]
 
 
-def test_unknown_transactional_id_is_told_in_kafkas_words() -> None:
+def test_unknown_transactional_id_is_reported_with_kafkas_text() -> None:
     state = {**_description("t"), "error_code": 105}
     cluster = FakeCluster(
         BROKERS,
@@ -190,9 +190,9 @@ def _markers(code: int) -> Answer:
 def test_abort_writes_a_marker_at_the_leader() -> None:
     cluster = FakeCluster(BROKERS, {"metadata": TOPICS, "write_txn_markers": _markers(0)})
     abort_transaction(cluster, AbortSpec(("a", 1), 8, 5, 3))
-    (asked,) = cluster.asked
-    assert asked.to == 2
-    assert asked.fields["markers"] == [
+    (requested,) = cluster.requests
+    assert requested.to == 2
+    assert requested.fields["markers"] == [
         {
             "producer_id": 8,
             "producer_epoch": 5,
@@ -216,9 +216,9 @@ def test_termination_fences_the_producer_of_the_id() -> None:
         BROKERS, {"find_coordinator": _coordinator, "init_producer_id": lambda to, fields: {}}
     )
     terminate_transaction(cluster, "t")
-    asked = cluster.asked[-1]
-    assert asked.to == 2
-    assert asked.fields == {
+    requested = cluster.requests[-1]
+    assert requested.to == 2
+    assert requested.fields == {
         "transactional_id": "t",
         "transaction_timeout": 5000,
         "producer_id": -1,
@@ -255,7 +255,7 @@ def _hanging(cluster: FakeCluster) -> list[tuple[tuple[str, int], int]]:
         now_ms=lambda: START + 30 * MINUTE,
     )
     assert all(isinstance(each, OpenTransaction) for each in found)
-    return [(each.place, each.producer.id) for each in found]
+    return [(each.topic_partition, each.producer.id) for each in found]
 
 
 def _listed(producer_id: int) -> Fields:
@@ -265,8 +265,8 @@ def _listed(producer_id: int) -> Fields:
 def test_old_transaction_of_an_unknown_producer_hangs() -> None:
     cluster = _searched([], _description("t"))
     assert _hanging(cluster) == [(("a", 0), 7), (("a", 1), 8)]
-    asked = next(each for each in cluster.asked if each.api == "list_transactions")
-    assert sorted(asked.fields["producer_id_filters"]) == [7, 8]
+    requested = next(each for each in cluster.requests if each.api == "list_transactions")
+    assert sorted(requested.fields["producer_id_filters"]) == [7, 8]
 
 
 def test_transaction_that_its_coordinator_will_end_does_not_hang() -> None:
@@ -278,9 +278,9 @@ def test_partition_that_the_coordinator_knows_nothing_of_hangs() -> None:
     assert _hanging(_searched([_listed(7)], elsewhere)) == [(("a", 0), 7), (("a", 1), 8)]
 
 
-def test_id_that_is_gone_in_the_meantime_hangs() -> None:
-    gone = {**_description("t"), "error_code": 105}
-    assert _hanging(_searched([_listed(8)], gone)) == [(("a", 0), 7), (("a", 1), 8)]
+def test_transaction_of_an_id_expired_in_the_meantime_hangs() -> None:
+    missing = {**_description("t"), "error_code": 105}
+    assert _hanging(_searched([_listed(8)], missing)) == [(("a", 0), 7), (("a", 1), 8)]
 
 
 def test_nothing_old_asks_no_coordinator() -> None:
@@ -290,11 +290,13 @@ def test_nothing_old_asks_no_coordinator() -> None:
     assert set(cluster.apis()) == {"describe_producers"}
 
 
-def test_many_partitions_are_asked_for_in_parts() -> None:
-    places = {("big", index): (1,) for index in range(1001)}
-    cluster = FakeCluster(BROKERS, {"metadata": topics_of(places), "describe_producers": _producers({})})
-    assert find_hanging(cluster, sorted(places), older_than_ms=0) == []
-    sizes = [len(each.fields["topics"][0]["partition_indexes"]) for each in cluster.asked]
+def test_many_partitions_are_requested_in_parts() -> None:
+    topic_partitions = {("big", index): (1,) for index in range(1001)}
+    cluster = FakeCluster(
+        BROKERS, {"metadata": topics_of(topic_partitions), "describe_producers": _producers({})}
+    )
+    assert find_hanging(cluster, sorted(topic_partitions), older_than_ms=0) == []
+    sizes = [len(each.fields["topics"][0]["partition_indexes"]) for each in cluster.requests]
     assert sizes == [500, 500, 1]
 
 

@@ -8,7 +8,7 @@ import pytest
 from barnabas.pipelines.report.figures import Figures, over_time, read_figures
 from barnabas.pipelines.report.highlights import highlights
 from barnabas.pipelines.report.page import page
-from barnabas.pipelines.report.pipeline import bucket_for
+from barnabas.pipelines.report.span import bucket_for
 
 T = 1_794_819_600.0  # 2026-11-16 09:00 UTC
 NASTY = "<script>&/\"x'"
@@ -118,12 +118,12 @@ def test_alerts_that_follow_each_other_are_one_mark(figures: Figures) -> None:
     assert sorted(marks) == ["silence", "silence", "threshold", "threshold"]  # the legend has each once
 
 
-def test_what_stands_out_is_told(figures: Figures) -> None:
-    told = " ".join(highlights(figures))
-    assert "web at 09:15, 50% of its requests" in told
-    assert "900 ms" in told
-    assert "Most seen: /, 75%" in told
-    assert "3 alerts, from web-1." in told
+def test_highlights_name_what_stands_out(figures: Figures) -> None:
+    found = " ".join(highlights(figures))
+    assert "web at 09:15, 50% of its requests" in found
+    assert "900 ms" in found
+    assert "Most seen: /, 75%" in found
+    assert "3 alerts, from web-1." in found
 
 
 def test_times_without_rows_are_zero(figures: Figures) -> None:
@@ -149,5 +149,5 @@ def test_views_are_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("hours", "seconds"), [(1, 60), (6, 300), (24, 600), (24 * 30, 21_600)])
-def test_points_are_as_wide_as_the_span_asks_for(hours: int, seconds: int) -> None:
+def test_points_are_as_wide_as_the_span_requires(hours: int, seconds: int) -> None:
     assert bucket_for(hours * 3600) == seconds

@@ -70,7 +70,7 @@ def test_a_first_batch_that_is_cut_short_is_corrupt(left: int) -> None:
         scan(build_batch(RECORDS, base_offset=5)[:left], start_offset=5, topic="t", partition=0)
 
 
-def test_a_wrong_checksum_names_the_place() -> None:
+def test_a_wrong_checksum_names_the_offset() -> None:
     good = build_batch(RECORDS, base_offset=5)
     bad = bytearray(build_batch(RECORDS, base_offset=35))
     bad[-1] ^= 1
@@ -118,7 +118,7 @@ def test_lengths_of_absurd_size_are_corrupt(length: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_damaged_compressed_data_names_the_place(codec: int) -> None:
+def test_damaged_compressed_data_names_the_offset(codec: int) -> None:
     batch = build_batch(RECORDS, base_offset=8, compression=codec)
     half = assemble(parse_header(batch), batch[HEADER_SIZE : HEADER_SIZE + (len(batch) - HEADER_SIZE) // 2])
     with pytest.raises(CorruptRecords, match="t-0 at offset 8"):

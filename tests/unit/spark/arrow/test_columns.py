@@ -135,7 +135,7 @@ def test_a_header_key_that_is_no_utf_8_is_mended_as_java_does() -> None:
     assert records_of(broken)[0].headers == (("a�c", b"1"),)
 
 
-def test_only_the_columns_that_are_asked_for_come_in_their_order() -> None:
+def test_only_requested_columns_come_in_their_order() -> None:
     records = many_records(SHAPES[5], 4, 90)
     scanned = scan(build_batch(records, base_offset=10), start_offset=0)
     whole = decode(scanned, "t", 1, COLUMNS)

@@ -19,12 +19,12 @@ def test_a_batch_takes_some_of_each_and_no_more_than_there_is(
 ) -> None:
     start, latest = backlog
     ends = limited(most, start, latest, {})
-    for place, end in latest.items():
-        if end > start[place]:
-            assert start[place] < ends[place] <= end
+    for topic_partition, end in latest.items():
+        if end > start[topic_partition]:
+            assert start[topic_partition] < ends[topic_partition] <= end
         else:
-            assert ends[place] == end
-    taken = sum(max(0, ends[place] - start[place]) for place in latest)
+            assert ends[topic_partition] == end
+    taken = sum(max(0, ends[topic_partition] - start[topic_partition]) for topic_partition in latest)
     assert taken <= max(most, 0) + len(latest)
 
 

@@ -44,6 +44,6 @@ def test_what_python_cannot_say_is_refused(java: str) -> None:
 
 
 @pytest.mark.parametrize("java", ["[", "(", ")", "*", "(?<1>a)", "a)(?i)(b", "(?z)a", "(?i"])
-def test_what_nobody_can_read_is_an_error(java: str) -> None:
+def test_invalid_pattern_is_an_error(java: str) -> None:
     with pytest.raises(re.error):
         python_pattern(java)

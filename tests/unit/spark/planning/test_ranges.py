@@ -25,7 +25,7 @@ def test_parts_are_the_whole(ranges: list[OffsetRange], least: int | None, most:
     parts = split(ranges, least, most)
     assert all(each.size > 0 for each in parts)
     for whole in ranges:
-        mine = [each for each in parts if each.place == whole.place]
+        mine = [each for each in parts if each.topic_partition == whole.topic_partition]
         if whole.size <= 0:
             assert not mine
             continue
@@ -57,28 +57,30 @@ def test_tasks_are_counted_as_spark_counts_them(
     assert [each.size for each in split(ranges, least, most)] == parts
 
 
-def _ask(wanted: Mapping[TopicPartition, int]) -> Offsets:
-    return {place: 10 if offset == EARLIEST else 110 for place, offset in wanted.items()}
+def _lookup(wanted: Mapping[TopicPartition, int]) -> Offsets:
+    return {topic_partition: 10 if offset == EARLIEST else 110 for topic_partition, offset in wanted.items()}
 
 
-def _nobody(wanted: Mapping[TopicPartition, int]) -> Offsets:
+def _no_lookup(wanted: Mapping[TopicPartition, int]) -> Offsets:
     raise AssertionError(wanted)
 
 
 def test_a_batch_that_is_not_split_is_bound_by_its_tasks() -> None:
     start, end = {("t", 0): EARLIEST, ("t", 1): 5}, {("t", 0): LATEST, ("t", 1): 9}
-    found = batch_ranges(start, end, _nobody, min_partitions=2, max_records=None)
+    found = batch_ranges(start, end, _no_lookup, min_partitions=2, max_records=None)
     assert found == [_range(0, EARLIEST, LATEST), _range(1, 5, 9)]
 
 
 def test_only_inner_ends_of_a_split_batch_are_bound() -> None:
     start, end = {("t", 0): EARLIEST}, {("t", 0): LATEST}
-    found = batch_ranges(start, end, _ask, min_partitions=3, max_records=None)
+    found = batch_ranges(start, end, _lookup, min_partitions=3, max_records=None)
     assert found == [_range(0, EARLIEST, 43), _range(0, 43, 76), _range(0, 76, LATEST)]
 
 
 def test_a_batch_is_split_by_records_although_its_ends_are_not_bound() -> None:
-    found = batch_ranges({("t", 0): EARLIEST}, {("t", 0): LATEST}, _ask, min_partitions=None, max_records=60)
+    found = batch_ranges(
+        {("t", 0): EARLIEST}, {("t", 0): LATEST}, _lookup, min_partitions=None, max_records=60
+    )
     assert found == [_range(0, EARLIEST, 60), _range(0, 60, LATEST)]
 
 
@@ -86,11 +88,11 @@ def test_a_start_after_the_end_is_refused() -> None:
     with pytest.raises(
         BadOption, match="The resolved start offset 9 is greater than the resolved end offset 5"
     ):
-        batch_ranges({("t", 0): 9}, {("t", 0): 5}, _nobody, min_partitions=None, max_records=None)
+        batch_ranges({("t", 0): 9}, {("t", 0): 5}, _no_lookup, min_partitions=None, max_records=None)
 
 
 def test_partitions_that_came_in_between_are_refused() -> None:
     with pytest.raises(BadOption, match=r"topics\[t-0\] and ending offsets topics\[t-0,t-1\]"):
         batch_ranges(
-            {("t", 0): 0}, {("t", 0): 5, ("t", 1): 5}, _nobody, min_partitions=None, max_records=None
+            {("t", 0): 0}, {("t", 0): 5, ("t", 1): 5}, _no_lookup, min_partitions=None, max_records=None
         )

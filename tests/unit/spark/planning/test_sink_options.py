@@ -6,10 +6,12 @@ from barnabas.spark.planning.sink_options import Application, SinkOptions
 SERVERS = {"kafka.bootstrap.servers": "localhost:9092"}
 
 
-def test_streams_are_written_exactly_once_unless_told_otherwise() -> None:
+def test_streams_are_written_exactly_once_by_default() -> None:
     options = SinkOptions.of(SERVERS)
     assert (options.exactly_once, options.prefix, options.topic) == (True, "spark-sink", None)
     assert not SinkOptions.of({**SERVERS, "exactlyOnce": "FALSE"}).exactly_once
+    assert not options.write_timestamp
+    assert SinkOptions.of({**SERVERS, "writeTimestamp": "true"}).write_timestamp
 
 
 def test_names_of_options_know_no_case() -> None:
@@ -42,6 +44,7 @@ def test_a_batch_has_an_identity_if_both_halves_are_given() -> None:
         ({"kafka.transactional.id": "x"}, "transactionalIdPrefix"),
         ({"kafka.bootstrap.servers": " "}, "Option 'kafka.bootstrap.servers' must be specified"),
         ({"exactlyOnce": "perhaps"}, "exactlyOnce"),
+        ({"writeTimestamp": "perhaps"}, "writeTimestamp"),
         ({"transactionalIdPrefix": " "}, "transactionalIdPrefix"),
         ({"txnAppId": "load"}, "must be given together"),
         ({"txnVersion": "1"}, "must be given together"),

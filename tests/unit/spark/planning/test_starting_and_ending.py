@@ -24,26 +24,28 @@ FIRST: Offsets = {A: 3, B: 0}
 LAST: Offsets = {A: 10, B: 5}
 
 
-def _ask(wanted: Mapping[TopicPartition, int]) -> Offsets:
+def _lookup(wanted: Mapping[TopicPartition, int]) -> Offsets:
     """A log whose record at offset n was written at time 100 * n."""
 
-    def answer(place: TopicPartition, timestamp: int) -> int:
+    def answer(topic_partition: TopicPartition, timestamp: int) -> int:
         if timestamp in (EARLIEST, LATEST):
-            return (FIRST if timestamp == EARLIEST else LAST)[place]
-        offset = max(FIRST[place], -(-timestamp // 100))
-        return offset if offset < LAST[place] else -1
+            return (FIRST if timestamp == EARLIEST else LAST)[topic_partition]
+        offset = max(FIRST[topic_partition], -(-timestamp // 100))
+        return offset if offset < LAST[topic_partition] else -1
 
-    return {place: answer(place, timestamp) for place, timestamp in wanted.items()}
+    return {
+        topic_partition: answer(topic_partition, timestamp) for topic_partition, timestamp in wanted.items()
+    }
 
 
 def _start(limit: Limit, *, latest_without_match: bool = False) -> Offsets:
-    return bound(starting_offsets(limit, BOTH, _ask, latest_without_match=latest_without_match), _ask)
+    return bound(starting_offsets(limit, BOTH, _lookup, latest_without_match=latest_without_match), _lookup)
 
 
 def test_a_word_is_one_end_of_every_partition() -> None:
     assert _start(FROM_EARLIEST) == FIRST
     assert _start(FROM_LATEST) == LAST
-    assert starting_offsets(FROM_EARLIEST, BOTH, _ask, latest_without_match=False) == {
+    assert starting_offsets(FROM_EARLIEST, BOTH, _lookup, latest_without_match=False) == {
         A: EARLIEST,
         B: EARLIEST,
     }
@@ -52,13 +54,13 @@ def test_a_word_is_one_end_of_every_partition() -> None:
 def test_offsets_may_be_mixed_with_ends() -> None:
     assert _start(AtOffsets({A: 7, B: LATEST})) == {A: 7, B: 5}
     assert _start(AtOffsets({A: EARLIEST, B: 1})) == {A: 3, B: 1}
-    assert bound(ending_offsets(AtOffsets({A: 7, B: LATEST}), BOTH, _ask), _ask) == {A: 7, B: 5}
+    assert bound(ending_offsets(AtOffsets({A: 7, B: LATEST}), BOTH, _lookup), _lookup) == {A: 7, B: 5}
 
 
 def test_a_time_is_the_first_record_not_before_it() -> None:
     assert _start(AtTimestamp(350)) == {A: 4, B: 4}
     assert _start(AtTimestamps({A: 0, B: 101})) == {A: 3, B: 2}
-    assert ending_offsets(AtTimestamp(350), BOTH, _ask) == {A: 4, B: 4}
+    assert ending_offsets(AtTimestamp(350), BOTH, _lookup) == {A: 4, B: 4}
 
 
 def test_a_start_after_the_last_record_is_an_error_or_the_end() -> None:
@@ -70,8 +72,8 @@ def test_a_start_after_the_last_record_is_an_error_or_the_end() -> None:
 
 
 def test_an_end_after_the_last_record_is_the_end() -> None:
-    assert ending_offsets(AtTimestamp(500), BOTH, _ask) == {A: 5, B: LATEST}
-    assert ending_offsets(FROM_LATEST, BOTH, _ask) == {A: LATEST, B: LATEST}
+    assert ending_offsets(AtTimestamp(500), BOTH, _lookup) == {A: 5, B: LATEST}
+    assert ending_offsets(FROM_LATEST, BOTH, _lookup) == {A: LATEST, B: LATEST}
 
 
 @pytest.mark.parametrize(
@@ -102,11 +104,11 @@ def test_a_start_names_every_partition(limit: Limit, message: str) -> None:
 )
 def test_an_end_names_every_partition(limit: Limit, message: str) -> None:
     with pytest.raises(BadOption, match=message):
-        ending_offsets(limit, BOTH, _ask)
+        ending_offsets(limit, BOTH, _lookup)
 
 
-def test_nothing_is_asked_for_bound_offsets() -> None:
-    def ask(wanted: Mapping[TopicPartition, int]) -> Offsets:
+def test_bound_offsets_need_no_request() -> None:
+    def lookup(wanted: Mapping[TopicPartition, int]) -> Offsets:
         raise AssertionError(wanted)
 
-    assert bound({A: 0, B: 9}, ask) == {A: 0, B: 9}
+    assert bound({A: 0, B: 9}, lookup) == {A: 0, B: 9}

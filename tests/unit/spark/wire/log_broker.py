@@ -68,6 +68,8 @@ class Log:
         self.batches: list[Batch] = []
         self.end: int = 0
         self.start: int = 0
+        self.local_start: int = 0
+        """What is before is in tiered storage."""
         self.producers: dict[int, Known] = {}
 
     def append(self, raw: bytes) -> tuple[int, int]:
@@ -226,16 +228,16 @@ class LogBroker:
         if isinstance(fault, Lose):
             raise OSError("the connection breaks")
         (topic,) = request.topics
-        (asked,) = topic.partitions
-        self.fetched_offsets.append(asked.fetch_offset)
-        log = self.logs[asked.partition]
+        (wanted,) = topic.partitions
+        self.fetched_offsets.append(wanted.fetch_offset)
+        log = self.logs[wanted.partition]
         code = fault.code if isinstance(fault, Refuse) else 0
-        if not code and not log.start <= asked.fetch_offset <= log.end:
+        if not code and not log.start <= wanted.fetch_offset <= log.end:
             code = 1
         is_elsewhere = self.preferred >= 0
-        records = b"" if code or is_elsewhere else log.read(asked.fetch_offset, asked.partition_max_bytes)
+        records = b"" if code or is_elsewhere else log.read(wanted.fetch_offset, wanted.partition_max_bytes)
         partition = {
-            "partition_index": asked.partition,
+            "partition_index": wanted.partition,
             "error_code": code,
             "high_watermark": log.end,
             "last_stable_offset": log.end,
@@ -252,8 +254,8 @@ class LogBroker:
 
     def _list_offsets(self, request: Any) -> dict[str, object]:
         (topic,) = request.topics
-        (asked,) = topic.partitions
-        log = self.logs[asked.partition_index]
-        offset = log.start if asked.timestamp == -2 else log.end
-        partition = {"partition_index": asked.partition_index, "error_code": 0, "offset": offset}
+        (wanted,) = topic.partitions
+        log = self.logs[wanted.partition_index]
+        offset = {-2: log.start, -4: log.local_start}.get(wanted.timestamp, log.end)
+        partition = {"partition_index": wanted.partition_index, "error_code": 0, "offset": offset}
         return {"topics": [{"name": topic.name, "partitions": [partition]}]}

@@ -92,7 +92,7 @@ def test_producer_properties_reach_the_producer() -> None:
 @pytest.mark.parametrize(
     "properties", [{"acks": "1"}, {"acks": "0"}, {"max.in.flight.requests.per.connection": "6"}]
 )
-def test_idempotence_gives_way_where_nobody_asked_for_it(properties: dict[str, str]) -> None:
+def test_idempotence_is_disabled_by_conflicting_settings_unless_requested(properties: dict[str, str]) -> None:
     assert not produce_settings(properties).is_idempotent
     assert produce_settings({**properties, "enable.idempotence": "true"}).is_idempotent
 
@@ -128,5 +128,5 @@ def test_unknown_key_is_named_once(caplog: pytest.LogCaptureFixture, monkeypatch
         for _ in range(2):
             client_settings({**SERVER, "no.such.key": "1", "linger.ms": "1", "ssl.truststore.location": "x"})
     assert [record.getMessage() for record in caplog.records] == [
-        "passed over, nobody knows them: kafka.no.such.key"
+        "Ignored unknown Kafka settings: kafka.no.such.key"
     ]

@@ -39,8 +39,8 @@ def test_forked_process_opens_its_own_and_leaves_the_parents_alone() -> None:
             os.write(writing, b"same" if mine is cluster else b"own")
             os._exit(0)
         os.close(writing)
-        with open(reading, "rb") as told:
-            assert told.read() == b"own"
+        with open(reading, "rb") as received:
+            assert received.read() == b"own"
         assert os.waitpid(child, 0)[1] == 0
         assert broker.script.connections == 2
         cluster.metadata([])

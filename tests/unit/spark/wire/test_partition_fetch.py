@@ -1,3 +1,4 @@
+import pickle
 import time
 import uuid
 from itertools import pairwise
@@ -11,7 +12,7 @@ from barnabas.client.errors import BrokerError, ClientError, Unreachable
 from barnabas.records.batch import parse_header
 from barnabas.records.record import Record, decode_records
 from barnabas.spark.wire.errors import NothingArrives, OffsetOutOfRange, TopicRecreated
-from barnabas.spark.wire.partition_fetch import Chunk, FetchSettings, PartitionFetcher
+from barnabas.spark.wire.partition_fetch import FetchedChunk, FetchSettings, PartitionFetcher
 
 NOT_LEADER, CORRUPT, UNAUTHORIZED, UNKNOWN_TOPIC_ID, UNEXPECTED = 6, 2, 29, 100, -1
 
@@ -33,7 +34,7 @@ def quick(**changed: Any) -> FetchSettings:
     return FetchSettings(**given)
 
 
-def values(chunks: list[Chunk]) -> list[bytes | None]:
+def values(chunks: list[FetchedChunk]) -> list[bytes | None]:
     found = []
     for chunk in chunks:
         records = bytes(chunk.records)
@@ -75,7 +76,7 @@ def test_chunks_begin_and_end_with_whole_batches() -> None:
         assert read(broker, 13, 17) == ALL[10:20]
 
 
-def test_chunks_tell_where_they_end() -> None:
+def test_chunks_state_where_they_end() -> None:
     with LogBroker(logs=[filled()]) as broker, broker.cluster() as cluster:
         chunks = list(PartitionFetcher(cluster, "t", 0, quick()).chunks(0, 100))
         for chunk, following in pairwise(chunks):
@@ -92,7 +93,7 @@ def test_batch_cut_at_the_end_of_an_answer_is_left_for_the_next() -> None:
         assert read(broker, partition_max_bytes=400) == ALL
 
 
-def test_next_chunk_is_asked_for_before_the_caller_is_done_with_this_one() -> None:
+def test_next_chunk_is_requested_before_the_caller_is_done_with_this_one() -> None:
     with LogBroker(logs=[filled()]) as broker, broker.cluster() as cluster:
         chunks = PartitionFetcher(cluster, "t", 0, quick()).chunks(0, 100)
         first = next(chunks)
@@ -103,7 +104,7 @@ def test_next_chunk_is_asked_for_before_the_caller_is_done_with_this_one() -> No
         chunks.close()  # type: ignore[attr-defined]
 
 
-def test_nothing_is_asked_ahead_behind_the_end() -> None:
+def test_nothing_is_requested_ahead_behind_the_end() -> None:
     with LogBroker(logs=[filled()]) as broker:
         read(broker)
         assert max(broker.fetched_offsets) < 100
@@ -140,13 +141,13 @@ def test_records_stay_as_they_are_while_later_ones_come() -> None:
     "fault",
     [Lose.REQUEST, Refuse(NOT_LEADER), Refuse(UNKNOWN_TOPIC_ID), Refuse(UNEXPECTED), Refuse(75), Refuse(78)],
 )
-def test_failure_that_passes_costs_only_time(fault: Any) -> None:
+def test_retriable_error_costs_only_time(fault: Any) -> None:
     with LogBroker(logs=[filled()], fetch_faults=[fault, None, None, fault, fault, None, fault]) as broker:
         assert read(broker) == ALL
 
 
 @pytest.mark.parametrize("code", [CORRUPT, UNAUTHORIZED])
-def test_failure_that_does_not_pass_is_raised_at_once(code: int) -> None:
+def test_error_that_is_not_retriable_is_raised_at_once(code: int) -> None:
     with LogBroker(logs=[filled()], fetch_faults=[None, Refuse(code)]) as broker:
         with pytest.raises(BrokerError, match=r"^t-0: ") as failure:
             read(broker)
@@ -174,7 +175,7 @@ def test_offset_out_of_range_names_the_range() -> None:
         assert (failure.value.requested, failure.value.log_start, failure.value.end) == (10, 30, 100)
 
 
-def test_leader_that_does_not_know_its_end_yet_is_asked_again() -> None:
+def test_request_to_a_leader_that_does_not_know_its_end_is_retried() -> None:
     with LogBroker(logs=[filled()], fetch_faults=[Refuse(1), Refuse(1)]) as broker:
         assert read(broker) == ALL
 
@@ -232,23 +233,108 @@ def test_topic_created_again_is_not_taken_for_the_old_one() -> None:
         next(chunks)
         broker.topic_id = uuid.UUID(int=78)
         broker.fetch_faults.extend([Refuse(UNKNOWN_TOPIC_ID)] * 9)
-        with pytest.raises(TopicRecreated):
+        with pytest.raises(TopicRecreated, match=r"its id was A+TQ and is A+Tg now") as found:
             list(chunks)
+        assert pickle.loads(pickle.dumps(found.value)).new_id == uuid.UUID(int=78)
 
 
-def test_log_without_records_up_to_its_end_is_read_to_the_end() -> None:
+def test_topic_of_another_id_is_never_read() -> None:
+    with LogBroker(logs=[filled()]) as broker, broker.cluster() as cluster:
+        fetcher = PartitionFetcher(cluster, "t", 0, quick(), uuid.UUID(int=76))
+        with pytest.raises(TopicRecreated):
+            next(fetcher.chunks(0, 100))
+        assert broker.fetched_offsets == []
+
+
+def test_broker_without_topic_ids_is_read_whatever_id_is_expected() -> None:
+    with (
+        LogBroker(logs=[filled()], versions={"metadata": 9, "fetch": 12}) as broker,
+        broker.cluster() as cluster,
+    ):
+        fetcher = PartitionFetcher(cluster, "t", 0, quick(), uuid.UUID(int=76))
+        assert values(list(fetcher.chunks(0, 100))) == ALL
+
+
+def policy(value: str | None, error: int = 0) -> dict[str, Any]:
+    """DescribeConfigs, answered with this `cleanup.policy`."""
+    configs = [] if value is None else [{"name": "cleanup.policy", "value": value, "synonyms": []}]
+    result = {"error_code": error, "resource_type": 2, "resource_name": "t", "configs": configs}
+    return {"describe_configs": {"results": [result]}}
+
+
+@pytest.mark.parametrize("value", ["compact", "compact,delete", "delete, compact"])
+def test_compacted_log_without_records_up_to_its_end_is_read_to_the_end(value: str) -> None:
     log = filled(2)
     log.end = 40
-    with LogBroker(logs=[log]) as broker, broker.cluster() as cluster:
+    with LogBroker(logs=[log], answers=policy(value)) as broker, broker.cluster() as cluster:
         chunks = list(PartitionFetcher(cluster, "t", 0, quick()).chunks(0, 40))
         assert values(chunks) == ALL[:10]
         assert chunks[-1].next_offset == 40
 
 
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (policy("delete"), r"the topic is not compacted \(cleanup\.policy=delete\)"),
+        (policy(None), r"compacted is unknown: .* does not describe cleanup\.policy"),
+        (policy(None, error=UNAUTHORIZED), "compacted is unknown: "),
+    ],
+)
+def test_records_that_a_broker_withholds_are_never_passed_over(answers: dict[str, Any], reason: str) -> None:
+    """A slow tiered read of Apache Kafka: no error, no records, a high watermark behind the range."""
+    log = filled()
+    log.read = lambda offset, most: b""  # type: ignore[method-assign]
+    with (
+        LogBroker(logs=[log], answers=answers) as broker,
+        pytest.raises(NothingArrives, match=rf"Cannot fetch record for offset 0 of t-0 in 500 .*{reason}"),
+    ):
+        read(broker, poll_timeout=0.5)
+
+
+def test_compacted_offsets_in_tiered_storage_are_never_passed_over() -> None:
+    log = filled()
+    log.read = lambda offset, most: b""  # type: ignore[method-assign]
+    log.local_start = 60
+    given: dict[str, Any] = {"answers": policy("compact"), "versions": {"list_offsets": 8}}
+    with LogBroker(logs=[log], **given) as broker:
+        with pytest.raises(NothingArrives, match="offsets below 60 from tiered storage"):
+            read(broker, poll_timeout=0.5)
+        assert read(broker, 60) == []
+
+
+def test_compacted_tail_is_inspected_again_if_the_request_failed() -> None:
+    log = filled(2)
+    log.end = 40
+    answers = iter([policy(None, error=UNEXPECTED), policy(None, error=UNEXPECTED)])
+
+    def described(_: object) -> Any:
+        return next(answers, policy("compact"))["describe_configs"]
+
+    with LogBroker(logs=[log], answers={"describe_configs": described}) as broker:
+        assert read(broker, 0, 40) == ALL[:10]
+
+
+def test_records_that_a_broker_sends_late_are_read() -> None:
+    log = filled()
+    whole, empty = log.read, iter(range(8))
+    log.read = lambda offset, most: b"" if next(empty, None) is not None else whole(offset, most)  # type: ignore[method-assign]
+    with LogBroker(logs=[log], answers=policy("delete")) as broker:
+        assert read(broker) == ALL
+
+
+def test_broker_without_records_is_not_polled_in_a_busy_loop() -> None:
+    log = filled()
+    log.read = lambda offset, most: b""  # type: ignore[method-assign]
+    with LogBroker(logs=[log], answers=policy("delete")) as broker:
+        with pytest.raises(NothingArrives):
+            read(broker, poll_timeout=0.5, retry_backoff=0.1)
+        assert len(broker.fetched_offsets) < 10
+
+
 def test_end_that_is_never_reached_is_an_error() -> None:
     with (
         LogBroker(logs=[filled(2)]) as broker,
-        pytest.raises(NothingArrives, match=r"Cannot fetch offset 10 of t-0 in 0\.5 s"),
+        pytest.raises(NothingArrives, match=r"Cannot fetch record for offset 10 of t-0 in 500 milliseconds"),
     ):
         read(broker, 0, 40, poll_timeout=0.5)
 
@@ -269,7 +355,7 @@ def test_topic_that_is_not_there_is_an_error() -> None:
         assert not broker.was_creating
 
 
-def test_empty_range_asks_nobody() -> None:
+def test_empty_range_sends_no_request() -> None:
     with LogBroker(logs=[filled()]) as broker:
         assert read(broker, 10, 10) == []
         assert broker.script.connections == 0

@@ -26,7 +26,7 @@ def test_bytes_take_the_time_that_the_rate_gives_them() -> None:
     assert 4.5 <= time.now <= 5.5
 
 
-def test_without_a_limit_nobody_sleeps() -> None:
+def test_without_a_limit_there_is_no_sleep() -> None:
     time = FakeTime()
     throttle = Throttle(NO_LIMIT, monotonic=time.monotonic, sleep=time.sleep)
     throttle.note(1 << 60)

@@ -94,7 +94,7 @@ def test_abort_ends_a_job_and_not_the_worker(worker: Worker, tmp_path: Path) -> 
         assert worker.receive() == {"aborted": True}
 
 
-def test_damage_is_told_apart_from_a_failing_disk(worker: Worker, tmp_path: Path) -> None:
+def test_damage_is_distinguished_from_a_failing_disk(worker: Worker, tmp_path: Path) -> None:
     damaged = bytearray(_batch())
     damaged[-1] ^= 1
     worker.send({"clean": _job(tmp_path, bytes(damaged), 3).to_json()})

@@ -1,1 +1,1 @@
-"""The forms of the records of internal topics, in the notation of `dump.schema`. Names are Kafka's."""
+"""The schemas of the records of internal topics, in the notation of `dump.schema`. Names are Kafka's."""

@@ -1,1 +1,1 @@
-"""What kafka-configs is made of: the entities a command line names, their description, their alteration."""
+"""The parts of kafka-configs: the entities of a command line, --describe, and --alter."""

@@ -1,4 +1,4 @@
-"""`kafka-configs --alter`: what is added and deleted, checked as Kafka does it, and done."""
+"""`kafka-configs --alter`: checks the changes as Kafka does, and sends them."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from barnabas.cli.kafka.configuration import entities as entity
 from barnabas.cli.kafka.configuration.describing import entries_of, quota_kind, quotas_of, resource_kind
 from barnabas.cli.kafka.configuration.entities import Entities
 from barnabas.cli.kafka.options import Given
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -38,7 +38,7 @@ def alter(cluster: "Cluster", given: Given, entities: Entities) -> None:
         print(f"Completed updating default config for {entities.type} in the cluster.")
 
 
-# --- what was asked ---------------------------------------------------------------------------------
+# --- arguments --------------------------------------------------------------------------------------
 
 
 def _added(given: Given) -> dict[str, str]:
@@ -123,7 +123,7 @@ def _alter_clients(
 
 
 def _check_keys(allowed: Sequence[str], added: Iterable[str], deleted: Iterable[str], rule: str) -> None:
-    """The lists are written as Scala writes them, as Kafka's tool does."""
+    """Lists are printed in the format of Scala, as in Kafka's tool."""
     for keys, done, collection in ((added, "added", "Set"), (deleted, "deleted", "ArrayBuffer")):
         unknown = [key for key in keys if key not in allowed]
         if unknown:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.configuration import entities as entity
 from barnabas.cli.kafka.configuration.entities import Entities, singular
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.configs import ConfigEntry
@@ -44,7 +44,7 @@ def resource_kind(entity_type: str) -> int:
 
 
 def _dynamic_source(entity_type: str, name: str) -> str | None:
-    """The source of what was set for this entity itself; None where all of it counts."""
+    """The source of settings of this entity itself. None if all sources count."""
     if entity_type == entity.BROKERS:
         return "DYNAMIC_BROKER_CONFIG" if name else "DYNAMIC_DEFAULT_BROKER_CONFIG"
     return {
@@ -93,13 +93,15 @@ def _exists(cluster: "Cluster", entity_type: str, name: str) -> bool:
     if entity_type == entity.GROUPS:
         from barnabas.client.admin.configs import configured_groups
 
-        configured = configured_groups(cluster)  # where it cannot tell, any name may be one (KIP-1142)
+        configured = configured_groups(
+            cluster
+        )  # a broker without KIP-1142 cannot list groups with settings: accept any name
         return configured is None or name in configured or name in _group_ids(cluster)
     return name in _all_names(cluster, entity_type)
 
 
 def _is_topic(cluster: "Cluster", name: str) -> bool:
-    """Raises BrokerError for a name that no topic can have."""
+    """Raises BrokerError if the topic name is invalid."""
     from barnabas.client.errors import BrokerError
 
     for topic in cluster.metadata([name]).topics:
@@ -108,7 +110,9 @@ def _is_topic(cluster: "Cluster", name: str) -> bool:
         error = BrokerError(topic.error_code)
         if error.name == "unknown_topic_or_partition":
             return False
-        entries_of(cluster, entity.TOPICS, name)  # unlike Metadata, it says what is wrong with the name
+        entries_of(
+            cluster, entity.TOPICS, name
+        )  # unlike Metadata, it returns the reason why the name is invalid
         raise error
     return False
 
@@ -158,12 +162,12 @@ def quota_kind(entity_type: str) -> str:
 def _describe_quotas(cluster: "Cluster", entities: Entities) -> None:
     words = {"user": "user-principal"}
     for each in quotas_of(cluster, entities):
-        who = ", ".join(
+        subject = ", ".join(
             f"{words.get(kind, kind)} '{name}'" if name else f"the default {words.get(kind, kind)}"
             for kind, name in each.entity
         )
         values = ", ".join(f"{key}={java_double(value)}" for key, value in each.values.items())
-        print(f"Quota configs for {who} are {values}")
+        print(f"Quota configs for {subject} are {values}")
 
 
 def _describe_credentials(cluster: "Cluster", users: tuple[str, ...]) -> None:

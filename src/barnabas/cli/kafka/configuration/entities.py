@@ -1,7 +1,7 @@
 """Which entities a command line of kafka-configs names, and whether its options fit together.
 
 An entity has a type in the plural, as `--entity-type` takes it, and a name; the name "" is the default for
-all of that type. `users` and `clients` may stand side by side.
+all of that type. `users` and `clients` may be combined.
 """
 
 import socket
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.cli.kafka.options import Given, Options, fail
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 TOPICS, CLIENTS, USERS, BROKERS, IPS = "topics", "clients", "users", "brokers", "ips"
 CLIENT_METRICS, GROUPS, BROKER_LOGGERS = "client-metrics", "groups", "broker-loggers"
@@ -49,12 +49,12 @@ class Entities(NamedTuple):
 
 
 def singular(entity_type: str) -> str:
-    """The last letter goes, also that of client-metrics: it is what Kafka prints."""
+    """Drops the last letter, also of client-metrics, as Kafka prints it."""
     return entity_type[:-1]
 
 
 def entities_of(given: Given, arguments: Sequence[str]) -> Entities:
-    """`arguments` tell the order of --entity-name and --entity-default among each other."""
+    """`arguments` give the order of --entity-name and --entity-default."""
     types = list(given.entity_type)
     names = _general_names(given, arguments)
     for option, entity_type in NAMED.items():
@@ -80,7 +80,7 @@ def _general_names(given: Given, arguments: Sequence[str]) -> list[str]:
 
 
 def check_options(options: Options, given: Given, entities: Entities) -> None:
-    """In Kafka's order. Raises UsageError, or ToolError where Kafka does not print its usage."""
+    """In Kafka's order. Raises UsageError, or ToolError if Kafka does not print its usage."""
     if given.has("alter") == given.has("describe"):
         fail("Command must include exactly one action: --describe, --alter")
     options.forbid(given, "describe", "alter", "add-config", "delete-config")

@@ -1,1 +1,1 @@
-"""The parts of `kafka-consumer-groups`: its options, and one file for each thing it does."""
+"""The parts of `kafka-consumer-groups`: its options, and one file per action."""

@@ -12,7 +12,7 @@ class Column:
     values: Sequence[object]
     """One for each line; None is shown as `-`."""
     width: int = 0
-    """The least; a last column without one has no spaces behind it."""
+    """The minimum width. A last column without one has no trailing spaces."""
     grows: bool = False
 
 

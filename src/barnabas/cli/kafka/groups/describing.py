@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.exception_names import exception_text
 from barnabas.cli.kafka.groups.columns import Column, lines_of
 from barnabas.cli.kafka.groups.failure import CommandFailed, failing_as, in_execution, print_error
 from barnabas.cli.kafka.groups.listing import named_groups
 from barnabas.cli.kafka.options import Given
+from barnabas.cli.tool_errors import exception_text
 
 if TYPE_CHECKING:
     from barnabas.client.admin.group_description import GroupDescription
@@ -36,7 +36,7 @@ def print_descriptions(cluster: "Cluster", given: Given) -> None:
 
 
 def _has_rows(group: "GroupDescription", count: int) -> bool:
-    """Say what there is to say about the group's state; whether a table follows."""
+    """Prints a message about the state of the group. Returns whether a table follows."""
     if group.state == "Dead":
         print_error(f"Consumer group '{group.id}' does not exist.")
         return False
@@ -103,9 +103,11 @@ def _verbose_columns(group: "GroupDescription") -> list[Column]:
         Column("TARGET-EPOCH", [group.target_epoch] * len(members), 15),
         Column("TARGET-ASSIGNMENT", get, 20, grows=True),
     ]
-    if {True, False} <= {each.is_upgraded for each in members}:  # the group is on its way to the new protocol
-        told = [None if each.is_upgraded is None else str(each.is_upgraded).lower() for each in members]
-        columns.append(Column("UPGRADED", told))
+    if {True, False} <= {
+        each.is_upgraded for each in members
+    }:  # the group is migrating to the consumer protocol
+        upgraded = [None if each.is_upgraded is None else str(each.is_upgraded).lower() for each in members]
+        columns.append(Column("UPGRADED", upgraded))
     return columns
 
 

@@ -1,32 +1,32 @@
-"""How the work of `kafka-consumer-groups` fails: on stdout, in Kafka's words."""
+"""Errors of `kafka-consumer-groups`, printed on stdout with Kafka's text."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barnabas.cli.exception_names import exception_text
+from barnabas.cli.tool_errors import exception_text
 
 if TYPE_CHECKING:
     from barnabas.client.errors import BrokerError
 
 
 class CommandFailed(Exception):
-    """The command comes to nothing; the message is what follows Kafka's words for it."""
+    """The command failed. The message follows Kafka's own text."""
 
 
 @contextmanager
-def failing_as(tell: "Callable[[BrokerError], str]") -> Iterator[None]:
-    """A broker's error inside ends the command, told as Kafka's tool tells it at that place."""
+def failing_as(describe: "Callable[[BrokerError], str]") -> Iterator[None]:
+    """Turns a BrokerError of the block into CommandFailed with the text of Kafka's tool."""
     from barnabas.client.errors import BrokerError
 
     try:
         yield
     except BrokerError as error:
-        raise CommandFailed(tell(error)) from error
+        raise CommandFailed(describe(error)) from error
 
 
 def in_execution(error: "BrokerError") -> str:
-    """As the cause of the exception that Java's futures raise."""
+    """The text of an ExecutionException, which Java's futures raise."""
     return f"java.util.concurrent.ExecutionException: {exception_text(error)}"
 
 

@@ -1,11 +1,11 @@
-"""`kafka-consumer-groups --list`, and which groups a command is about."""
+"""`kafka-consumer-groups --list`, and the groups that a command selects."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.exception_names import exception_text
 from barnabas.cli.kafka.groups.failure import failing_as, in_execution
 from barnabas.cli.kafka.options import Given, UsageError
+from barnabas.cli.tool_errors import exception_text
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -46,7 +46,7 @@ def _chosen(text: str | None, names: Iterable[str], complaint: str) -> list[str]
 
 
 def all_groups(cluster: "Cluster") -> list[str]:
-    """The names of all groups of consumers."""
+    """The names of all consumer groups."""
     from barnabas.client.admin.groups import CLASSIC, CONSUMER, list_consumer_groups
 
     with failing_as(in_execution):
@@ -54,5 +54,5 @@ def all_groups(cluster: "Cluster") -> list[str]:
 
 
 def named_groups(cluster: "Cluster", given: Given) -> list[str]:
-    """What --group and --all-groups say, by name."""
+    """The names of the groups that --group and --all-groups select."""
     return all_groups(cluster) if given.has("all-groups") else sorted(set(given.group))

@@ -15,7 +15,7 @@ SCENARIOS = (
     "to-current",
     "from-file",
 )
-"""What offsets can be reset to."""
+"""Options that select the new offsets."""
 
 _ONLY_WITH = {
     "members": ("describe",),
@@ -34,14 +34,14 @@ _NOTHING_IS_DONE = (
 
 def group_options() -> Options:
     options = Options("kafka-consumer-groups", "Lists, describes and deletes groups, resets offsets.")
-    options.option("bootstrap-server", "Brokers to ask first: host:port, with commas.", value="server")
+    options.option("bootstrap-server", "Bootstrap brokers: host:port, separated by commas.", value="server")
     options.option("command-config", "File of properties for the client.", value="file")
     options.option("timeout", "Longest wait for an answer, in ms.", value="ms", kind=int, default=30000)
     options.flag("list", "List the groups.")
     options.flag("describe", "Show offsets and lag of groups (or --members, or --state).")
     options.flag("delete", "Delete groups that have no members, with their offsets.")
     options.flag("delete-offsets", "Delete a group's offsets of some topics.")
-    options.option("validate-regex", "Say whether a regular expression is one of RE2's.", value="regex")
+    options.option("validate-regex", "Check whether a regular expression is valid for RE2.", value="regex")
     options.option("group", "A group; may be given again.", value="group", repeated=True)
     options.flag("all-groups", "All groups.")
     options.option("topic", "A topic, or topic:0,1 for some partitions; repeatable.", repeated=True)
@@ -76,12 +76,12 @@ def _add_reset(options: Options) -> None:
     options.option("by-duration", "To the first record of the last PnDTnHnMnS.", value="duration")
     options.flag("to-earliest", "To the beginning.")
     options.flag("to-latest", "To the end.")
-    options.flag("to-current", "To what is committed now; to the end where nothing is.")
-    options.option("from-file", "To what a CSV file says.", value="file")
+    options.flag("to-current", "To the committed offsets, or to the end if there are none.")
+    options.option("from-file", "To the offsets of a CSV file.", value="file")
 
 
 def check(options: Options, given: Given) -> None:
-    """Raises UsageError, in Kafka's words and in the order of its checks."""
+    """Raises UsageError, with Kafka's text, in the order of its checks."""
     for name, homes in _ONLY_WITH.items():
         if given.has(name) and not any(given.has(home) for home in homes):
             raise UsageError(f"Option(s) [{name}] are unavailable given other options on the command line")

@@ -1,4 +1,4 @@
-"""`kafka-consumer-groups --reset-offsets`: the plan for each group, shown or exported, and carried out."""
+"""`kafka-consumer-groups --reset-offsets`: prints, exports or executes the plan of each group."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from barnabas.cli.kafka.groups.failure import CommandFailed, failing_as, in_exec
 from barnabas.cli.kafka.groups.listing import named_groups
 from barnabas.cli.kafka.groups.options import SCENARIOS
 from barnabas.cli.kafka.options import Given, UsageError
-from barnabas.cli.reset_csv import BadPlan, ResetLine, from_csv, to_csv
+from barnabas.cli.reset_csv import BadResetFile, ResetLine, from_csv, to_csv
 
 if TYPE_CHECKING:
     from barnabas.client.admin.leaders import TopicPartition
@@ -110,7 +110,7 @@ def _scope(cluster: "Cluster", group: str, given: Given) -> "list[TopicPartition
 
 
 def _strategy(group: str, given: Given) -> "Strategy | None":
-    """None where the file has nothing for the group."""
+    """Returns None if the file has no line for the group."""
     from barnabas.client.admin import iso_time, offset_reset
 
     try:
@@ -147,7 +147,7 @@ def _from_file(given: Given) -> "dict[str, dict[TopicPartition, int]]":
         return dict(from_csv(Path(path).read_text(), given.group))
     except (OSError, UnicodeDecodeError) as error:
         raise CommandFailed(f"java.io.IOException: Unable to read file {path}") from error
-    except BadPlan as error:
+    except BadResetFile as error:
         raise CommandFailed(f"{path}: {error}") from error
 
 
@@ -161,9 +161,9 @@ def _warn(new: "NewOffset") -> None:
                 "Falling back to latest known offset."
             )
         case Adjustment.HIGHER_THAN_END | Adjustment.LOWER_THAN_START:
-            edge = "higher than latest" if new.offset < (new.asked or 0) else "lower than earliest"
+            edge = "higher than latest" if new.offset < (new.requested or 0) else "lower than earliest"
             print(
-                f"WARN New offset ({new.asked}) is {edge} offset for topic partition "
+                f"WARN New offset ({new.requested}) is {edge} offset for topic partition "
                 f"{new.topic}-{new.partition}. Value will be set to {new.offset}",
                 file=sys.stderr,
             )

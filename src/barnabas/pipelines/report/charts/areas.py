@@ -59,18 +59,18 @@ def sparkline(values: Sequence[float], kind: str = "s1") -> str:
 
 
 def _peak(frame: Frame, times: Sequence[float], values: Sequence[float], number: int) -> str:
-    """The highest point, marked; its value is told when the pointer rests on it."""
-    where = max(range(len(values)), key=lambda place: values[place])
+    """The highest point, marked; its value is shown when the pointer rests on it."""
+    where = max(range(len(values)), key=lambda index: values[index])
     about = title(f"{short(values[where])} at {clock(times[where])}")
     return tag(
         "circle", about, cx=frame.x(times[where]), cy=frame.y(values[where]), r=3.2, class_=f"dot s{number}"
     )
 
 
-def _names(places: Mapping[str, float], x: float) -> str:
+def _names(positions: Mapping[str, float], x: float) -> str:
     """Names beside the ends of lines, moved apart where they would touch."""
     parts, last = [], float("inf")
-    for number, (name, y) in sorted(enumerate(places.items(), 1), key=lambda each: -each[1][1]):
+    for number, (name, y) in sorted(enumerate(positions.items(), 1), key=lambda each: -each[1][1]):
         last = min(y, last - 14)
         parts.append(text(x, last + 4, name, f"name s{number}"))
     return "".join(parts)

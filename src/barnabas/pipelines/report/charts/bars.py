@@ -39,13 +39,13 @@ def stacked_columns(
     breadth = max(1.0, (frame.x(times[0] + step) - frame.x(times[0])) * 0.82)
     parts, below = [], [0.0] * len(times)
     for number, (name, values) in enumerate(series.items(), 1):
-        for place, value in enumerate(values):
-            top = frame.y(below[place] + value)
-            about = title(f"{clock(times[place])}: {short(value)} {name}")
+        for index, value in enumerate(values):
+            top = frame.y(below[index] + value)
+            about = title(f"{clock(times[index])}: {short(value)} {name}")
             if value:
-                parts.append(tag("rect", about, x=frame.x(times[place]), y=top, width=breadth,
-                                 height=frame.y(below[place]) - top, class_=f"bar s{number}"))  # fmt: skip
-            below[place] += value
+                parts.append(tag("rect", about, x=frame.x(times[index]), y=top, width=breadth,
+                                 height=frame.y(below[index]) - top, class_=f"bar s{number}"))  # fmt: skip
+            below[index] += value
     return svg(width, 250, label, frame.value_axis(unit), *parts, frame.time_axis(6))
 
 

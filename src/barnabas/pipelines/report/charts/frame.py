@@ -1,4 +1,4 @@
-"""`Frame`: the field of a plot with its axes; it turns numbers and times into places.
+"""`Frame`: the field of a plot with its axes; it turns numbers and times into positions.
 
 Text is never coloured here: classes (`axis`, `grid`, `s1`...) leave it to the style sheet.
 """

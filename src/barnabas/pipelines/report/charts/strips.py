@@ -8,7 +8,7 @@ from barnabas.pipelines.report.charts.ticks import clock
 _ROW = 30.0
 _NAMES = 150.0
 _SHAPES = {"threshold": "M-6-6H6V6H-6Z", "change": "M0-7L7 6H-7Z", "silence": "M0-7L7 0L0 7L-7 0Z"}
-"""Kinds of alerts tell apart without colours too."""
+"""Kinds of alerts are distinguishable without colours too."""
 
 
 def heat_strips(
@@ -55,7 +55,7 @@ def timeline(
     rows: Mapping[str, Sequence[tuple[float, float, str, str]]],
     width: float = WIDE,
 ) -> str:
-    """For each name its events: (begin, end, kind, what a reader is told). Long ones are bars."""
+    """For each name its events: (begin, end, kind, text of the tooltip). Long ones are bars."""
     height = len(rows) * _ROW + 30
     frame = Frame(width, height, first, last, 1, left=_NAMES + 14, right=20)
     parts = []

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 _STEPS = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
 _DAY = 86_400
+_YEAR = 365 * _DAY
 
 
 def number_ticks(highest: float, most: int = 5) -> list[float]:
@@ -20,14 +21,17 @@ def number_ticks(highest: float, most: int = 5) -> list[float]:
 
 def time_ticks(first: float, last: float, most: int = 9) -> list[float]:
     """Round times between the two."""
-    step = next((each for each in _STEPS if (last - first) / each <= most), _STEPS[-1])
+    fitting = (each for each in _STEPS if (last - first) / each <= most)
+    step = next(fitting, math.ceil((last - first) / most / _STEPS[-1]) * _STEPS[-1])
     begin = math.ceil(first / step)
     return [step * float(number) for number in range(begin, math.floor(last / step) + 1)]
 
 
 def time_label(time: float, times: Sequence[float]) -> str:
-    """The hour; the day for a tick at midnight if there are several days."""
+    """The hour; the day for a tick at midnight if there are several days, the year if there are several."""
     moment = datetime.fromtimestamp(time, UTC)
+    if times[-1] - times[0] > _YEAR:
+        return f"{moment:%b %Y}"
     several = times[-1] - times[0] >= _DAY / 2
     return f"{moment:%b} {moment.day}" if several and time % _DAY == 0 else f"{moment:%H:%M}"
 

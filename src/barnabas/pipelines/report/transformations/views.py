@@ -3,13 +3,18 @@
 A view whose tables are not there (a pipeline that never ran) is left out, and so is its part of the page.
 """
 
+import json
+
 from pyspark import pipelines as dp
 from pyspark.sql import SparkSession
 
+from barnabas.pipelines.common.warehouse import Warehouse
 from barnabas.pipelines.report.aggregates import VIEWS, View, is_there
 
 spark = SparkSession.active()
-_WAREHOUSE = str(spark.conf.get("barnabas.warehouse"))
+_WAREHOUSE = Warehouse(
+    str(spark.conf.get("barnabas.warehouse")), json.loads(str(spark.conf.get("barnabas.storage.options")))
+)
 _BUCKET = int(str(spark.conf.get("barnabas.bucket.seconds")))
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from barnabas.cli.kafka.configuration.altering import parse_pairs, parse_quota
-from barnabas.cli.tool_error import ToolError
+from barnabas.cli.tool_errors import ToolError
 
 
 @pytest.mark.parametrize(

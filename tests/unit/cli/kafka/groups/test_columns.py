@@ -16,6 +16,6 @@ def test_titles_stand_alone_where_nothing_follows() -> None:
     assert lines_of([Column("A", [], 3), Column("B", [])]) == ["A   B"]
 
 
-def test_assignment_is_told_by_topic() -> None:
+def test_assignment_is_reported_by_topic() -> None:
     assert assignment_text([("b", 0), ("a", 10), ("a", 2)]) == "a:2,10;b:0"
     assert assignment_text([]) is None

@@ -49,7 +49,7 @@ def test_group_of_connect_is_refused(capsys: pytest.CaptureFixture[str]) -> None
     )
 
 
-def test_state_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_state_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert _described(_classic("Dreaming")) == 0
     assert capsys.readouterr().out == (
         "\nError: Executing consumer group command failed due to "
@@ -57,7 +57,7 @@ def test_state_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) 
     )
 
 
-def test_group_on_its_way_to_the_new_protocol_shows_who_is_upgraded(
+def test_group_in_migration_shows_which_members_are_upgraded(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     group = {

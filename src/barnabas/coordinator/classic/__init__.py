@@ -1,1 +1,0 @@
-"""Groups whose members assign among themselves: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""

@@ -1,1 +1,0 @@
-"""From decisions to effects: shards hosted on partitions, their writes, their deadlines, their loading."""

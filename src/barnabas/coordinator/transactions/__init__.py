@@ -1,1 +1,0 @@
-"""Transactions of one partition of `__transaction_state`: states, transitions, the shard that holds them."""

@@ -1,0 +1,284 @@
+"""Fetches from one leader what this broker follows (Kafka's ReplicaFetcherThread), in one task.
+
+A request names every partition that is due, from its log end on, with the epoch of its last record. A
+response is applied only if the role and the log end are still those of the request (KAFKA-7786, 13207). A
+diverging epoch in it truncates the log, and nothing else is taken from that response (KAFKA-14704). A
+partition that fails is fetched again after a backoff; one that the leader fences waits for its next role.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from barnabas.base.errors import ErrorCode, KafkaError
+from barnabas.base.ids import TopicPartition
+from barnabas.network.outbound_channel import Response
+from barnabas.replication.partition import Partition
+from barnabas.replication.roles import Follower
+from barnabas.wire.client_fetch import FetchedPartition, FetchResponse, parse_fetch_response
+from barnabas.wire.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.wire.outgoing_request import RequestBuilder
+from barnabas.wire.replica_requests import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    ListedOffset,
+    OffsetQuery,
+    parse_replica_offsets,
+    replica_fetch_request,
+    replica_offsets_request,
+)
+from barnabas.wire.response_reader import MALFORMED
+
+logger = logging.getLogger("replication")
+
+Send = Callable[[RequestBuilder, float], Awaitable[Response]]
+"""Sends a request to the leader, with a timeout in seconds. Fails with KafkaError or OSError."""
+
+_WITHOUT_SESSION = (0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherSettings:
+    replica_id: int
+    wait_max_ms: int
+    min_bytes: int
+    max_bytes: int
+    """Of a partition."""
+    response_max_bytes: int
+    backoff_seconds: float
+    timeout_seconds: float
+
+
+class _Sent(NamedTuple):
+    """A partition in a request, as it was then."""
+
+    partition: Partition
+    role: Follower
+    offset: int
+
+
+class ReplicaFetcher:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        leader_id: int,
+        settings: FetcherSettings,
+        send: Send,
+        broker_epoch: Callable[[], int],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.leader_id: int = leader_id
+        self._settings: FetcherSettings = settings
+        self._send: Send = send
+        self._broker_epoch: Callable[[], int] = broker_epoch
+        self._loop: asyncio.AbstractEventLoop = loop
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._not_before: dict[TopicPartition, float] = {}
+        self._fenced: dict[TopicPartition, Follower] = {}
+        """Roles in which the leader refuses this broker: the metadata known here is old."""
+        self._woken: asyncio.Event = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def add(self, partition: Partition) -> None:
+        """Follow the partition from now on, in its current role."""
+        name = partition.topic_partition
+        self._partitions[name] = partition
+        self._not_before.pop(name, None)
+        self._woken.set()
+        if self._task is None:
+            self._task = self._loop.create_task(self._run())
+
+    def remove(self, name: TopicPartition) -> None:
+        self._partitions.pop(name, None)
+        self._not_before.pop(name, None)
+        self._fenced.pop(name, None)
+        self._woken.set()
+
+    async def stop(self) -> None:
+        self._partitions.clear()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while self._partitions:
+            self._woken.clear()
+            sent = self._due()
+            if not sent:
+                await self._wait()
+                continue
+            try:
+                await self._fetch(sent)
+            except (KafkaError, OSError) as error:
+                logger.debug("Fetch from leader %d failed: %s", self.leader_id, error)
+                self._delay(each.partition.topic_partition for each, _ in sent)
+            except Exception:
+                logger.exception("Unexpected error while fetching from leader %d; retrying", self.leader_id)
+                self._delay(each.partition.topic_partition for each, _ in sent)
+        self._task = None
+
+    async def _wait(self) -> None:
+        """Until a partition is added or removed, or the first backoff is over."""
+        now = self._loop.time()
+        self._not_before = {name: at for name, at in self._not_before.items() if at > now}
+        timeout = min(self._not_before.values()) - now if self._not_before else None
+        try:
+            async with asyncio.timeout(timeout):
+                await self._woken.wait()
+        except TimeoutError:
+            pass
+
+    def _delay(self, names: Iterable[TopicPartition]) -> None:
+        again = self._loop.time() + self._settings.backoff_seconds
+        for name in names:
+            self._not_before[name] = again
+
+    # --- the request ----------------------------------------------------------------------------------
+
+    def _due(self) -> list[tuple[_Sent, FetchPartition]]:
+        now = self._loop.time()
+        found = []
+        for name, partition in self._partitions.items():
+            role = partition.role
+            if not isinstance(role, Follower) or role.leader_id != self.leader_id:
+                continue
+            if self._fenced.get(name) is role or self._not_before.get(name, now) > now:
+                continue
+            try:
+                log = partition.log
+            except KafkaError as error:
+                logger.error("Replication of %s is interrupted: %s", name, error.message)
+                self._delay((name,))
+                continue
+            end = log.log_end_offset
+            wanted = FetchPartition(
+                name.partition,
+                end,
+                self._settings.max_bytes,
+                role.epoch,
+                log.leader_epochs.latest_epoch,
+                log.log_start_offset,
+            )
+            found.append((_Sent(partition, role, end), wanted))
+        return found
+
+    def _request(self, sent: Sequence[tuple[_Sent, FetchPartition]]) -> FetchRequest:
+        topics: dict[str, FetchTopic] = {}
+        for each, wanted in sent:
+            partition = each.partition
+            name = partition.topic_partition.topic
+            topic = topics.setdefault(name, FetchTopic(name, partition.topic_id, []))
+            topic.partitions.append(wanted)
+        settings = self._settings
+        return FetchRequest(
+            settings.replica_id,
+            settings.wait_max_ms,
+            settings.min_bytes,
+            settings.response_max_bytes,
+            0,
+            *_WITHOUT_SESSION,
+            list(topics.values()),
+            [],
+            "",
+            self._broker_epoch(),
+        )
+
+    async def _fetch(self, sent: Sequence[tuple[_Sent, FetchPartition]]) -> None:
+        settings = self._settings
+        timeout = settings.timeout_seconds + settings.wait_max_ms / 1000
+        answer = await self._send(replica_fetch_request(self._request(sent)), timeout)
+        try:
+            response = parse_fetch_response(answer.version, answer.body)
+        except MALFORMED as error:
+            raise KafkaError(f"Malformed response to FETCH: {error}") from error
+        if response.error_code:
+            raise KafkaError(f"The leader refused FETCH with error {response.error_code}")
+        out_of_range = self._apply(sent, response)
+        if out_of_range:
+            await self._reset(out_of_range)
+
+    # --- the response ---------------------------------------------------------------------------------
+
+    def _apply(self, sent: Sequence[tuple[_Sent, FetchPartition]], response: FetchResponse) -> list[_Sent]:
+        """Returns the partitions whose log end the leader does not have."""
+        requested = {(each.partition.topic_id, wanted.partition): each for each, wanted in sent}
+        out_of_range = []
+        for topic in response.topics:
+            for fetched in topic.partitions:
+                each = requested.pop((topic.topic_id, fetched.partition), None)
+                if each is None or not _is_current(each):
+                    continue
+                if fetched.error_code == ErrorCode.offset_out_of_range:
+                    out_of_range.append(each)
+                    continue
+                self._apply_partition(each, fetched)
+        self._delay(each.partition.topic_partition for each in requested.values())
+        return out_of_range
+
+    def _apply_partition(self, each: _Sent, fetched: FetchedPartition) -> None:
+        partition, code = each.partition, fetched.error_code
+        name = partition.topic_partition
+        if code == ErrorCode.fenced_leader_epoch:
+            logger.info("Leader %d has a newer epoch of %s than this follower", self.leader_id, name)
+            self._fenced[name] = each.role
+        elif code:
+            logger.debug("Leader %d answers error %d for %s", self.leader_id, code, name)
+            self._delay((name,))
+        else:
+            try:
+                if fetched.diverging is not None:
+                    self._truncate(partition, *fetched.diverging)
+                else:
+                    partition.append_fetched(
+                        fetched.records, fetched.high_watermark, fetched.log_start_offset
+                    )
+            except KafkaError as error:
+                logger.error("Cannot apply what the leader sent for %s: %s", name, error.message)
+                self._delay((name,))
+
+    def _truncate(self, partition: Partition, epoch: int, end_offset: int) -> None:
+        before = partition.log.log_end_offset
+        partition.truncate_to_divergence(epoch, end_offset)
+        logger.info(
+            "Truncated %s from %d to %d: it differs from leader %d after epoch %d",
+            *(partition.topic_partition, before, partition.log.log_end_offset, self.leader_id, epoch),
+        )
+
+    async def _reset(self, sent: Sequence[_Sent]) -> None:
+        """Ask the leader for the range of its logs, and continue within it."""
+        ends = await self._offsets(sent, LATEST_TIMESTAMP)
+        starts = await self._offsets(sent, EARLIEST_TIMESTAMP)
+        for each in sent:
+            name = each.partition.topic_partition
+            start, end = starts.get(name), ends.get(name)
+            if not _is_current(each):
+                continue
+            if start is None or end is None or start.error_code or end.error_code:
+                self._delay((name,))
+                continue
+            each.partition.truncate_to_range(start.offset, end.offset)
+            now = each.partition.log.log_end_offset
+            logger.warning(
+                "Leader %d has no offset %d of %s (it has %d to %d): continuing at %d",
+                *(self.leader_id, each.offset, name, start.offset, end.offset, now),
+            )
+            if now == each.offset:
+                self._delay((name,))
+
+    async def _offsets(self, sent: Sequence[_Sent], timestamp: int) -> dict[TopicPartition, ListedOffset]:
+        queries = [OffsetQuery(each.partition.topic_partition, each.role.epoch, timestamp) for each in sent]
+        request = replica_offsets_request(self._settings.replica_id, queries)
+        answer = await self._send(request, self._settings.timeout_seconds)
+        return parse_replica_offsets(answer.version, answer.body)
+
+
+def _is_current(sent: _Sent) -> bool:
+    """Whether the partition has still the role and the log end with which it was requested."""
+    return sent.partition.role is sent.role and sent.partition.log.log_end_offset == sent.offset

@@ -1,0 +1,1 @@
+"""What both coordinators run on: shards hosted on partitions, their writes, deadlines and loading."""

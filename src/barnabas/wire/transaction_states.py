@@ -1,0 +1,43 @@
+"""The response of DescribeTransactions, with an optional start time.
+
+The class of kio rejects the start time -1, which a broker sends if no transaction is open. Here it is None.
+The codec decodes with this class; other fields are those of kio.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kio.schema.describe_transactions.v0.response import TopicData
+from kio.schema.errors import ErrorCode
+from kio.schema.response_header.v1.header import ResponseHeader
+from kio.schema.types import ProducerId, TransactionalId
+from kio.static.constants import EntityType
+from kio.static.primitive import TZAware, i16, i32Timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionState:
+    __type__: ClassVar = EntityType.nested
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    __api_key__: ClassVar[i16] = i16(65)
+    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
+    error_code: ErrorCode = field(metadata={"kafka_type": "error_code"})
+    transactional_id: TransactionalId = field(metadata={"kafka_type": "string"})
+    transaction_state: str = field(metadata={"kafka_type": "string"})
+    transaction_timeout: i32Timedelta = field(metadata={"kafka_type": "timedelta_i32"})
+    transaction_start_time: TZAware | None = field(metadata={"kafka_type": "datetime_i64"})
+    producer_id: ProducerId = field(metadata={"kafka_type": "int64"})
+    producer_epoch: i16 = field(metadata={"kafka_type": "int16"})
+    topics: tuple[TopicData, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeTransactionsResponse:
+    __type__: ClassVar = EntityType.response
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    __api_key__: ClassVar[i16] = i16(65)
+    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
+    throttle_time: i32Timedelta = field(metadata={"kafka_type": "timedelta_i32"})
+    transaction_states: tuple[TransactionState, ...]

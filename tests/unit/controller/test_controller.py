@@ -1,0 +1,335 @@
+import random
+from pathlib import Path
+
+import pytest
+from tests.fakes.lost_responses import LostResponses
+from tests.unit.controller.conftest import Connect
+
+from barnabas.base.config.broker_config import BrokerConfig
+from barnabas.base.config.listeners import Listener
+from barnabas.base.errors import ErrorCode, NotController, StaleBrokerEpoch
+from barnabas.base.ids import TopicPartition
+from barnabas.controller.brokers import begin_controlled_shutdown
+from barnabas.controller.controller import Controller
+from barnabas.controller.isr_changes import alter_partitions
+from barnabas.controller.leader_elections import elect_leaders, imbalanced
+from barnabas.controller.partition_change import Election
+from barnabas.controller.policy import TopicPolicy
+from barnabas.controller.reassignments import Reassignment, reassign
+from barnabas.controller.requests import NewTopic
+from barnabas.controller.topics import TopicAdmin
+from barnabas.metadata import paths
+from barnabas.metadata.cluster import ClusterMetadata
+from barnabas.metadata.image import NO_LEADER, PartitionImage
+from barnabas.metadata.isr_proposal import IsrProposal
+from barnabas.metadata.membership import LogHistory, Membership
+from barnabas.metadata.store import StoreError
+
+TP = TopicPartition("t", 0)
+
+
+class Member:
+    """A broker as the store sees it: a session, a membership, a controller's role."""
+
+    def __init__(self, broker_id: int, connect: Connect, config: BrokerConfig) -> None:
+        self.cluster: ClusterMetadata = connect()
+        listener = Listener("PLAINTEXT", "PLAINTEXT", "localhost", 9092 + broker_id)
+        self.membership: Membership = Membership(self.cluster, broker_id, [listener])
+        self.controller: Controller = Controller(
+            self.cluster, self.membership, TopicPolicy(self.cluster, config)
+        )
+
+    def start(self, history: LogHistory | None = None) -> None:
+        self.membership.join(history or LogHistory())
+
+    def stop(self) -> None:
+        self.cluster.close()
+        self.cluster.store.close()
+
+    def react(self) -> None:
+        self.cluster.refresh(["/"])
+        self.controller.react()
+
+    @property
+    def partition(self) -> PartitionImage:
+        self.cluster.refresh(["/"])
+        return self.cluster.image.topics["t"].partitions[0]
+
+
+class Members:
+    def __init__(self, connect: Connect, config: BrokerConfig) -> None:
+        self._connect: Connect = connect
+        self._config: BrokerConfig = config
+        self.all: dict[int, Member] = {}
+
+    def start(self, broker_id: int, history: LogHistory | None = None) -> Member:
+        member = self.all[broker_id] = Member(broker_id, self._connect, self._config)
+        member.start(history)
+        return member
+
+    def create(self, *replicas: int, configs: dict[str, str | None] | None = None) -> None:
+        first = self.all[min(self.all)]
+        first.react()
+        topics = TopicAdmin(first.cluster, self._config, random.Random(1))
+        (created,) = topics.create_topics(
+            [NewTopic("t", assignments=((0, replicas),), configs=configs or {})]
+        )
+        assert created.error is ErrorCode.none, created
+
+    def stop(self, broker_id: int) -> None:
+        self.all.pop(broker_id).stop()
+
+
+@pytest.fixture
+def members(connect: Connect, settings: BrokerConfig) -> Members:
+    found = Members(connect, settings)
+    for broker_id in (0, 1, 2):
+        found.start(broker_id)
+    return found
+
+
+def test_brokers_are_activated_in_the_order_they_are_noticed(members: Members) -> None:
+    first = members.all[0]
+    assert first.controller.is_active
+    first.react()
+    assert sorted(first.cluster.image.brokers) == [0, 1, 2]
+    assert all(not each.is_unclean for each in first.cluster.image.registrations.values())
+
+
+def test_leader_that_is_gone_is_replaced_from_the_isr(members: Members) -> None:
+    members.create(1, 2, 0)
+    members.stop(1)
+    members.all[0].react()
+    partition = members.all[2].partition
+    assert (partition.leader, partition.leader_epoch, partition.isr) == (2, 1, (2, 0))
+    members.start(1)
+    members.all[0].react()
+    assert members.all[0].partition == partition
+    assert 1 in members.all[0].cluster.image.brokers
+
+
+def test_other_broker_becomes_controller_and_decides(members: Members) -> None:
+    members.create(0, 1, 2)
+    members.stop(0)
+    members.all[1].react()
+    assert members.all[1].controller.is_active
+    assert (members.all[1].partition.leader, members.all[1].partition.isr) == (1, (1, 2))
+
+
+def test_deposed_controller_writes_nothing(members: Members) -> None:
+    members.create(1, 2, 0)
+    first = members.all[0]
+    other = members.all[1]
+    other.cluster.store.delete(paths.CONTROLLER)
+    other.react()
+    assert other.controller.is_active
+    before = other.partition
+    with pytest.raises(NotController):
+        first.controller.transaction([])
+    assert not first.controller.is_active
+    assert other.partition == before
+
+
+def test_last_replica_in_sync_waits_for_its_broker(members: Members) -> None:
+    members.create(1, 2)
+    members.stop(2)
+    members.all[0].react()
+    members.stop(1)
+    members.all[0].react()
+    gone = members.all[0].partition
+    assert (gone.leader, gone.isr, gone.elr, gone.last_known_elr) == (NO_LEADER, (), (1,), (1,))
+    members.start(2)
+    members.all[0].react()
+    assert members.all[0].partition.leader == NO_LEADER
+    members.start(1)
+    members.all[0].react()
+    back = members.all[0].partition
+    assert (back.leader, back.isr, back.is_recovering) == (1, (1,), False)
+
+
+def test_broker_that_lost_its_end_leaves_the_isr_before_it_leads(members: Members) -> None:
+    members.create(1, 2, configs={"min.insync.replicas": "2"})
+    members.stop(1)  # Nobody notices before it is back.
+    members.start(1, LogHistory(was_clean=False))
+    members.all[0].react()
+    partition = members.all[0].partition
+    assert (partition.leader, partition.isr, partition.elr) == (2, (2,), ())
+
+
+@pytest.mark.parametrize(("restarted", "leader_epoch"), [(1, 1), (2, 0)])
+def test_leader_that_restarted_unnoticed_is_elected_again_in_a_new_epoch(
+    members: Members, restarted: int, leader_epoch: int
+) -> None:
+    """Its high watermark may be lower than before. A follower that restarted changes nothing."""
+    members.create(1, 2)
+    members.stop(restarted)
+    members.start(restarted)
+    for _ in range(2):
+        members.all[0].react()
+        partition = members.all[0].partition
+        assert (partition.leader, partition.leader_epoch, partition.isr) == (1, leader_epoch, (1, 2))
+    assert restarted in members.all[0].cluster.image.brokers
+
+
+def test_clean_restart_of_a_single_replica_changes_nothing(members: Members) -> None:
+    members.create(1)
+    before = members.all[0].partition
+    members.stop(1)
+    members.start(1)
+    members.all[0].react()
+    assert members.all[0].partition == before
+    assert 1 in members.all[0].cluster.image.brokers
+
+
+@pytest.mark.parametrize("has_old_term", [False, True])
+def test_term_whose_response_was_lost_is_taken_up(
+    tmp_path: Path, settings: BrokerConfig, has_old_term: bool
+) -> None:
+    store = LostResponses(tmp_path / "metadata.db")
+    cluster = ClusterMetadata(store)
+    cluster.load()
+    member = Member(0, lambda: cluster, settings)
+    if has_old_term:
+        member.start()
+        store.delete(paths.CONTROLLER)
+        cluster.refresh([paths.CONTROLLER])
+    else:
+        member.membership.register(LogHistory())
+    store.is_losing = True
+    with pytest.raises(StoreError, match="lost"):
+        member.controller.react()
+    store.is_losing = False
+    member.react()
+    assert member.controller.is_active
+    assert member.membership.term is not None
+    assert member.membership.term.epoch == cluster.image.controller_epoch == 1 + has_old_term
+    assert list(cluster.image.brokers) == [0]
+    member.stop()
+
+
+def test_unclean_sole_replica_leads_again_with_one_new_epoch(members: Members) -> None:
+    members.create(1)
+    members.stop(1)
+    members.start(1, LogHistory(was_clean=False))
+    members.all[0].react()
+    partition = members.all[0].partition
+    assert (partition.leader, partition.leader_epoch, partition.isr) == (1, 1, (1,))
+    assert not partition.is_recovering
+
+
+def test_controlled_shutdown_hands_leadership_over(members: Members) -> None:
+    members.create(1, 2)
+    controller = members.all[0].controller
+    epoch = members.all[1].membership.epoch
+    assert begin_controlled_shutdown(controller, 1, epoch) is True
+    partition = members.all[0].partition
+    assert (partition.leader, partition.isr) == (2, (2,))
+    assert members.all[0].cluster.image.brokers[1].is_shutting_down
+    with pytest.raises(StaleBrokerEpoch):
+        begin_controlled_shutdown(controller, 1, epoch + 1)
+
+
+def propose(members: Members, *isr: int, **changes: int) -> tuple[ErrorCode, PartitionImage | None]:
+    """The leader, broker 1, proposes an ISR. `changes` replace what it knows."""
+    first = members.all[0]
+    topic = first.cluster.image.topics["t"]
+    partition = topic.partitions[0]
+    epochs = {number: each.epoch for number, each in first.cluster.image.brokers.items()}
+    epochs.update({2: changes["epoch_of_2"]} if "epoch_of_2" in changes else {})
+    proposal = IsrProposal(
+        topic.topic_id,
+        0,
+        changes.get("leader_epoch", partition.leader_epoch),
+        changes.get("partition_epoch", partition.state_version),
+        tuple((each, epochs.get(each, 0)) for each in isr),
+    )
+    leader = changes.get("leader", 1)
+    (result,) = alter_partitions(first.controller, leader, epochs[leader], [proposal])
+    return result.error, result.state
+
+
+def test_leader_shrinks_and_expands_the_isr(members: Members) -> None:
+    members.create(1, 2, 0)
+    error, state = propose(members, 1, 2)
+    assert error is ErrorCode.none
+    assert state is not None
+    assert (state.isr, state.state_version, state.leader_epoch) == ((1, 2), 1, 0)
+    error, state = propose(members, 1, 2, 0)
+    assert state is not None
+    assert (error, state.isr, state.state_version) == (ErrorCode.none, (1, 2, 0), 2)
+
+
+def test_repeated_proposal_succeeds_though_its_epoch_is_old(members: Members) -> None:
+    members.create(1, 2, 0)
+    propose(members, 1, 2)
+    error, state = propose(members, 1, 2, partition_epoch=0)
+    assert state is not None
+    assert (error, state.state_version) == (ErrorCode.none, 1)
+
+
+@pytest.mark.parametrize(
+    ("isr", "changes", "error"),
+    [
+        ((1, 2), {"leader_epoch": 7}, ErrorCode.not_controller),
+        ((1, 2), {"partition_epoch": 7}, ErrorCode.not_controller),
+        ((1, 2), {"leader_epoch": -1}, ErrorCode.fenced_leader_epoch),
+        ((2, 0), {"leader": 2}, ErrorCode.invalid_request),
+        ((1, 2), {"partition_epoch": -1}, ErrorCode.invalid_update_version),
+        ((1, 5), {}, ErrorCode.invalid_request),
+        ((2, 0), {}, ErrorCode.invalid_request),
+        ((1, 2), {"epoch_of_2": 1}, ErrorCode.ineligible_replica),
+    ],
+)
+def test_proposal_is_refused(
+    members: Members, isr: tuple[int, ...], changes: dict[str, int], error: ErrorCode
+) -> None:
+    members.create(1, 2, 0)
+    before = members.all[0].partition
+    assert propose(members, *isr, **changes) == (error, None)
+    assert members.all[0].partition == before
+
+
+def test_replica_that_shuts_down_cannot_join_the_isr(members: Members) -> None:
+    members.create(1, 2, 0)
+    begin_controlled_shutdown(members.all[0].controller, 2, members.all[2].membership.epoch)
+    assert members.all[0].partition.isr == (1, 0)
+    assert propose(members, 1, 2, 0)[0] is ErrorCode.ineligible_replica
+
+
+def test_preferred_leader_is_elected_on_request_and_when_leaders_are_imbalanced(members: Members) -> None:
+    members.create(1, 2)
+    members.stop(1)
+    members.all[0].react()
+    members.start(1)
+    members.all[0].react()
+    controller = members.all[0].controller
+    (missing,) = elect_leaders(controller, Election.PREFERRED, [TP])
+    assert missing.error is ErrorCode.preferred_leader_not_available
+    assert imbalanced(controller.image, 10) == []
+    error, _ = propose(members, 2, 1, leader=2)
+    assert error is ErrorCode.none
+    assert imbalanced(controller.image, 10) == [TP]
+    assert imbalanced(controller.image, 100) == []
+    (elected,) = elect_leaders(controller, Election.PREFERRED, [TP])
+    assert elected.error is ErrorCode.none
+    assert members.all[0].partition.leader == 1
+    (again,) = elect_leaders(controller, Election.PREFERRED, [TP])
+    assert again.error is ErrorCode.election_not_needed
+
+
+def test_reassignment_goes_on_by_the_isr_and_can_be_cancelled(members: Members) -> None:
+    members.create(1)
+    controller = members.all[0].controller
+    (begun,) = reassign(controller, [Reassignment(TP, (2,))])
+    assert begun.error is ErrorCode.none
+    moving = members.all[0].partition
+    assert (moving.replicas, moving.adding, moving.removing, moving.leader) == ((2, 1), (2,), (1,), 1)
+    reassign(controller, [Reassignment(TP, None)])
+    assert members.all[0].partition.replicas == (1,)
+    (nothing,) = reassign(controller, [Reassignment(TP, None)])
+    assert nothing.error is ErrorCode.no_reassignment_in_progress
+    reassign(controller, [Reassignment(TP, (2,))])
+    error, _ = propose(members, 1, 2)
+    assert error is ErrorCode.new_leader_elected
+    done = members.all[0].partition
+    assert (done.replicas, done.isr, done.leader, done.adding, done.removing) == ((2,), (2,), 2, (), ())
