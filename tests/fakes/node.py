@@ -80,6 +80,8 @@ class Node:
         self.store: SqliteStore = SqliteStore(directory / "metadata.db")
         self.cluster: ClusterMetadata = ClusterMetadata(self.store)
         self.cluster.load("the-cluster")
+        self._changed: set[str] = set()
+        self.cluster.subscribe(lambda change: self._changed.update(change.topics))
         membership, controller = build_controller(
             self.settings, self.cluster, self._environment, config.advertised_listeners
         )
@@ -144,9 +146,10 @@ class Node:
         return result
 
     def _follow(self) -> None:
+        changed, self._changed = self._changed, set()
         self.partitions.follow(self.cluster.image)
-        self.parts.groups.follow(self.cluster.image)
-        self.parts.transactions.follow(self.cluster.image)
+        self.parts.groups.follow(self.cluster.image, changed)
+        self.parts.transactions.follow(self.cluster.image, changed)
 
     def close(self) -> None:
         self.loop.run_until_complete(self._replication.stop())

@@ -294,8 +294,8 @@ class Broker:
         for name in change.image.topics if change.broker_configs else change.topic_configs:
             self._partitions.apply_config(name)
             yield
-        self._groups.follow(change.image)
-        self._transactions.follow(change.image)
+        self._groups.follow(change.image, change.topics)
+        self._transactions.follow(change.image, change.topics)
 
     def _on_offline(self, directory: LogDirectory, error: OSError) -> None:
         if any(each.is_online for each in self._logs.directories):

@@ -7,6 +7,7 @@ transaction. So it is created for the first such request, or when the cluster ha
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from concurrent.futures import Executor
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Hosted(Protocol):
     """A coordinator as its host sees it."""
 
-    def follow(self, image: ClusterImage) -> None: ...
+    def follow(self, image: ClusterImage, changed: Collection[str] = ()) -> None: ...
 
     def configure(self, config: BrokerConfig) -> None: ...
 
@@ -92,13 +93,13 @@ class CoordinatorHost(ABC, Generic[C]):
             self.load()
         self.follow(image)
 
-    def follow(self, image: ClusterImage) -> None:
-        """Follow the image, which `Partitions` has already applied."""
+    def follow(self, image: ClusterImage, changed: Collection[str] = ()) -> None:
+        """Follow the image, which `Partitions` has already applied. `changed` has the names of topics."""
         if not self._is_started:
             return
         self._image = image
         if self._coordinator is not None:
-            self._coordinator.follow(image)
+            self._coordinator.follow(image, changed)
         elif self._topic in image.topics:
             self._make()
 

@@ -4,6 +4,7 @@ Handlers call `write`, `read` and `read_all` with a function of `GroupShard`. Th
 the cluster and of the configuration, and has offsets expire periodically.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from random import Random, SystemRandom
 
@@ -67,16 +68,19 @@ class GroupCoordinator(Coordinator[GroupShard]):
         )
         self._surroundings: _Surroundings = surroundings
 
-    def follow(self, image: ClusterImage) -> None:
-        """Take over and give up shards, and pass the changed topics to the other shards."""
+    def follow(self, image: ClusterImage, changed: Collection[str] = ()) -> None:
+        """Take over and give up shards, and pass the changed topics to the other shards.
+
+        Only the changed topics are looked at: a cluster may have thousands, and a broker many shards.
+        """
         before, self._surroundings.image = self._surroundings.image, image
-        super().follow(image)
-        deleted = _deleted(before, image)
+        super().follow(image, changed)
+        deleted = _deleted(before, image, changed)
         for hosted in self.hosted():
             if hosted.shard.environment.image is image:
                 continue
             if hosted.is_active:
-                hosted.write(lambda shard: shard.on_image(image, deleted))
+                hosted.write(lambda shard: shard.on_image(image, changed, deleted))
             else:
                 hosted.shard.environment.image = image
 
@@ -113,11 +117,9 @@ class GroupCoordinator(Coordinator[GroupShard]):
         return self.write_all(GroupShard.expire)
 
 
-def _deleted(before: ClusterImage, image: ClusterImage) -> list[TopicImage]:
-    if before.topics is image.topics:
-        return []
-    now = image.topic_by_id
-    return [topic for topic in before.topics.values() if topic.topic_id not in now]
+def _deleted(before: ClusterImage, image: ClusterImage, changed: Collection[str]) -> list[TopicImage]:
+    known = (before.topics.get(name) for name in changed)
+    return [topic for topic in known if topic is not None and topic.topic_id not in image.topic_by_id]
 
 
 def _compression(config: BrokerConfig) -> int:

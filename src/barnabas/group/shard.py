@@ -176,10 +176,12 @@ class GroupShard:
         self.classic.on_unloaded(error)
         self.consumer.on_unloaded(error)
 
-    def on_image(self, image: ClusterImage, deleted: Collection[TopicImage]) -> Outcome[None]:
-        """The cluster has changed: groups check their topics again, offsets of deleted topics are removed."""
+    def on_image(
+        self, image: ClusterImage, changed: Collection[str], deleted: Collection[TopicImage]
+    ) -> Outcome[None]:
+        """The cluster has changed: groups check the changed topics, offsets of deleted topics are removed."""
         before, self.environment.image = self.environment.image, image
         if not len(self.groups):
             return NOTHING
-        self.consumer.on_image(before, image)
+        self.consumer.on_image(before, image, changed)
         return self.offsets.on_topics_deleted(deleted) if deleted else NOTHING

@@ -123,7 +123,9 @@ class ClusterMetadata:
                 self._publish(self._image_of(self.store.subtree("/")))
                 self._missed_something = False
             else:
-                self._publish(self._updated(stale))
+                # A bulk read of the topics may find more changes than those that are known by now.
+                is_bulk = len(stale.topics) >= _RELOAD_ALL_FROM
+                self._publish(self._updated(stale), None if is_bulk else stale)
 
     def _lay_out(self, tree: image_loading.Tree, cluster_id: str | None) -> bool:
         missing = image_loading.missing_paths(tree)
@@ -149,18 +151,20 @@ class ClusterMetadata:
             self._missed_something = True
             logger.error("Cannot read a change of the cluster metadata: %s", error)
 
-    def _publish(self, image: ClusterImage) -> None:
+    def _publish(self, image: ClusterImage, stale: Stale | None = None) -> None:
+        """With `stale`, only what was read again is compared: a cluster may have thousands of topics."""
         before, self.image = self.image, image
+        if before == image:
+            return
+        names = stale or _everything(before, image)
         change = ClusterChange(
             before,
             image,
-            _different(before.topics, image.topics),
-            _different(before.topic_configs, image.topic_configs),
-            _different(before.broker_configs, image.broker_configs),
-            _different(before.group_configs, image.group_configs),
+            _different(before.topics, image.topics, names.topics),
+            _different(before.topic_configs, image.topic_configs, names.topic_configs),
+            _different(before.broker_configs, image.broker_configs, names.broker_configs),
+            _different(before.group_configs, image.group_configs, names.group_configs),
         )
-        if before == image:
-            return
         for subscriber in self._subscribers:
             try:
                 subscriber(change)
@@ -284,10 +288,18 @@ def _decode(tree: image_loading.Tree, path: str, decode: Callable[[bytes], int],
     return nodes.read(path, tree[path][0], decode) if path in tree else otherwise
 
 
-def _different(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
-    if before is after:
-        return frozenset()
-    # Identity first: most of thousands of topics are the same objects.
-    names = {name for name, value in after.items() if (old := before.get(name)) is not value and old != value}
-    names.update(name for name in before if name not in after)
-    return frozenset(names)
+def _everything(before: ClusterImage, image: ClusterImage) -> Stale:
+    """All names of both images, as if each of them had been read again."""
+    return Stale(
+        topics=dict.fromkeys([*before.topics, *image.topics]),
+        topic_configs={*before.topic_configs, *image.topic_configs},
+        broker_configs={*before.broker_configs, *image.broker_configs},
+        group_configs={*before.group_configs, *image.group_configs},
+    )
+
+
+def _different(
+    before: Mapping[str, object], after: Mapping[str, object], among: Iterable[str]
+) -> frozenset[str]:
+    """Those of the names whose value was added, changed or removed."""
+    return frozenset(name for name in among if before.get(name) != after.get(name))

@@ -7,7 +7,7 @@ no longer leads, or leads in a newer epoch, loses its shard: requests that wait 
 with NOT_COORDINATOR.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
 from barnabas.base.deferred import Deferred, gather
@@ -55,8 +55,11 @@ class Coordinator(Generic[S]):
 
     # --- following the cluster -----------------------------------------------------------------------------
 
-    def follow(self, image: ClusterImage) -> None:
-        """Take over and give up shards as the image requires. Called after `Partitions` has followed it."""
+    def follow(self, image: ClusterImage, changed: Collection[str] = ()) -> None:
+        """Take over and give up shards as the image requires. Called after `Partitions` has followed it.
+
+        `changed` has the topics that were created, changed or deleted since the last image.
+        """
         topic = None if self._is_stopped else image.topics.get(self.topic)
         partitions = {} if topic is None else topic.partitions
         self._partition_count = len(partitions)

@@ -11,7 +11,7 @@ The epoch of a coordinator is the leader epoch of its partition: markers of a re
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 from barnabas.base.clock import Clock
@@ -116,10 +116,10 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         """The number of requests one turn of the loop ago."""
         self._clock: Clock = clock
 
-    def follow(self, image: ClusterImage) -> None:
+    def follow(self, image: ClusterImage, changed: Collection[str] = ()) -> None:
         """Take over and give up shards. Deleted partitions need no marker any more."""
         self._writer.image = self._verification.image = image
-        super().follow(image)
+        super().follow(image, changed)
 
     def configure(self, config: BrokerConfig) -> None:
         """Apply a change of the broker's configuration."""

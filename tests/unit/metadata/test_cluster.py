@@ -144,6 +144,16 @@ def test_many_topics_at_once_are_read_in_bulk(connect: Connect) -> None:
     assert reader.image.topic_by_id == writer.image.topic_by_id
 
 
+def test_change_that_a_bulk_read_finds_before_its_event_is_published(connect: Connect) -> None:
+    reader, writer = connect(), connect()
+    changes = Changes(reader)
+    reader.close()  # no event arrives
+    names = ["u", *(f"t{n}" for n in range(100))]
+    writer.transaction([op for n, name in enumerate(names) for op in topic_operations(name, UUID(int=n), 1)])
+    reader.refresh(paths.topic(name) for name in names[1:])
+    assert changes.next().topics == set(names)
+
+
 def test_topic_without_states_has_no_leader(cluster: ClusterMetadata) -> None:
     node = b'{"version": 1, "partitions": {"0": [0, 1], "1": [1]}}'
     cluster.transaction([Create(paths.topic("old"), node)])

@@ -6,7 +6,7 @@ has changed, its assignment. No durable state is changed here: see `replay`.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -160,26 +160,21 @@ class ConsumerGroups:
     def on_unloaded(self, error: KafkaError) -> None:
         """No requests wait: every heartbeat is answered at once."""
 
-    def on_image(self, old: ClusterImage, new: ClusterImage) -> None:
-        """Groups check their topics again with the next heartbeat of any member."""
-        if old.topics is new.topics:
-            return
-        affected: set[str] = set()
+    def on_image(self, old: ClusterImage, new: ClusterImage, changed: Collection[str]) -> None:
+        """Groups of the changed topics check their topics again with the next heartbeat of any member."""
         are_topics_new = False
-        for name, topic in new.topics.items():
-            before = old.topics.get(name)
-            if before is topic:
-                continue
-            are_topics_new |= before is None or before.topic_id != topic.topic_id
-            affected |= self._groups.subscribed_to(name)
-        for name in old.topics.keys() - new.topics.keys():
-            affected |= self._groups.subscribed_to(name)
-        for group in self._groups:
-            if isinstance(group, ConsumerGroup):
-                if group.group_id in affected:
+        for name in changed:
+            before, topic = old.topics.get(name), new.topics.get(name)
+            are_topics_new |= topic is not None and (before is None or before.topic_id != topic.topic_id)
+            for group_id in self._groups.subscribed_to(name):
+                group = self._groups.find(group_id)
+                if isinstance(group, ConsumerGroup):
                     group.refreshed_epoch = None
-                if are_topics_new:
-                    group.topics_created_ms = self._environment.clock.now_ms()
+        if are_topics_new:
+            now_ms = self._environment.clock.now_ms()
+            for group in self._groups:
+                if isinstance(group, ConsumerGroup):
+                    group.topics_created_ms = now_ms
 
 
 def _assignment(assigned: EpochedAssignment) -> Reply:

@@ -70,7 +70,7 @@ class ConsumerShard:
     def set_topics(self, topics: Mapping[str, int], incarnations: Mapping[str, int] | None = None) -> None:
         old, new = self.environment.image, image_of(topics, incarnations)
         self.environment.image = replace(new, group_configs=old.group_configs)
-        self.consumer_groups.on_image(old, self.environment.image)
+        self.consumer_groups.on_image(old, self.environment.image, {*old.topics, *new.topics})
 
     def set_group_config(self, **configs: str) -> None:
         named = {key.replace("_", "."): value for key, value in configs.items()}

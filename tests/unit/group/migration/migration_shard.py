@@ -56,7 +56,8 @@ class MigrationShard(ConsumerShard):
         self._replicated: int = 0
 
     def set_topics(self, topics: Mapping[str, int], incarnations: Mapping[str, int] | None = None) -> None:
-        self.shard.on_image(image_of(topics, incarnations), ())
+        image = image_of(topics, incarnations)
+        self.shard.on_image(image, {*self.environment.image.topics, *image.topics}, ())
 
     def reloaded(self) -> "MigrationShard":
         """Another coordinator that has replayed everything this one wrote.
