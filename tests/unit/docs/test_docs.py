@@ -240,6 +240,13 @@ def test_files_named_by_the_guide_to_a_new_api_exist() -> None:
     assert [name for name in named if not any((at / name).exists() for at in (_ROOT, _PACKAGE))] == []
 
 
+@pytest.mark.parametrize("page", [str(path.relative_to(_ROOT)) for path in _PAGES])
+def test_source_files_named_by_a_page_exist(page: str) -> None:
+    """Below the package, below the root, or beside the other tests."""
+    named = set(re.findall(r"`((?:[\w-]+/)+[\w-]+\.py)`", (_ROOT / page).read_text()))
+    assert [name for name in named if not any((at / name).exists() for at in (_ROOT, _PACKAGE))] == []
+
+
 def test_every_decision_is_listed() -> None:
     directory = _ROOT / "docs" / "decisions"
     listed = set(re.findall(r"\]\((\d{4}-[a-z0-9-]+\.md)\)", (directory / "README.md").read_text()))
