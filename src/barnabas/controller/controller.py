@@ -13,7 +13,7 @@ from barnabas.controller.decision_writes import activation, decision_operations
 from barnabas.controller.reconciliation import Brokers, Decision, ReplicationPolicy, reconcile
 from barnabas.metadata import paths
 from barnabas.metadata.cluster import ClusterMetadata
-from barnabas.metadata.image import NO_CONTROLLER, ClusterImage
+from barnabas.metadata.image import NO_CONTROLLER, ClusterImage, Registration
 from barnabas.metadata.membership import ControllerTerm, Membership
 from barnabas.metadata.store import (
     BadVersion,
@@ -134,11 +134,18 @@ class Controller:
         return term
 
 
+def _history(registration: Registration) -> str:
+    if registration.active_epoch < 0:
+        return "for the first time"
+    return "after an unclean stop" if registration.is_unclean else "with intact logs"
+
+
 def _log(image: ClusterImage, decisions: Sequence[Decision], starting: Sequence[int]) -> None:
     for broker_id in starting:
         registration = image.registrations[broker_id]
-        state = "after an unclean stop" if registration.is_unclean else "with intact logs"
-        logger.info("Activated broker %d, epoch %d, %s", broker_id, registration.broker.epoch, state)
+        logger.info(
+            "Activated broker %d, epoch %d, %s", broker_id, registration.broker.epoch, _history(registration)
+        )
     if not decisions:
         return
     leaderless = sum(decision.partition.leader < 0 for decision in decisions)

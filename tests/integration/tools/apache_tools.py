@@ -72,7 +72,7 @@ class ApacheRunning:
         self._program = program
         self._ended: Ran | None = None
 
-    def wait_for_line(self, part: str = "", timeout: float = 30.0) -> str:
+    def wait_for_line(self, part: str = "", timeout: float = PATIENCE) -> str:
         """The first line of standard output that has `part` in it."""
         deadline = time.monotonic() + timeout
         while True:
@@ -95,7 +95,7 @@ class ApacheRunning:
             self._ended = _ran(answer)
         return self._ended
 
-    def wait(self, timeout: float = 30.0) -> Ran:
+    def wait(self, timeout: float = PATIENCE) -> Ran:
         """What it left behind; one that goes on for too long is stopped, and that fails the test."""
         if self._ended is None:
             try:
@@ -135,7 +135,7 @@ class ApacheTools:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def run(self, program: str, *arguments: str, stdin: str = "", timeout: float = 60.0) -> Ran:
+    def run(self, program: str, *arguments: str, stdin: str = "", timeout: float = PROGRAM_PATIENCE) -> Ran:
         """Run a tool (`kafka-topics`, or with `.sh`) to its end."""
         name = program.removesuffix(".sh")
         if name in _OWN_JVM:

@@ -52,7 +52,7 @@ class RunningBroker(Protocol):
 
 
 class _Background(Protocol):
-    def wait_for_line(self, part: str = "", timeout: float = 30.0) -> str: ...
+    def wait_for_line(self, part: str = "", timeout: float = PATIENCE) -> str: ...
 
 
 class Tools(Protocol):

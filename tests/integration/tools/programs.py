@@ -9,6 +9,7 @@ tested is the tree at hand, whatever is installed.
   this process works.
 """
 
+import fcntl
 import functools
 import importlib
 import io
@@ -17,10 +18,12 @@ import queue
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 import tomllib
 import traceback
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -127,6 +130,15 @@ class Running:
     def write(self, text: str) -> None:
         self._stdin.write(text.encode())
         self._stdin.flush()
+
+    def until_input_is_read(self) -> None:
+        """Waits until the program has read everything that was written. It may still be working on it."""
+        unread = array("i", [1])
+        deadline = time.monotonic() + PATIENCE
+        while unread[0]:
+            assert time.monotonic() < deadline, f"{unread[0]} bytes of input are not read; {self._so_far()}"
+            time.sleep(0.01)
+            fcntl.ioctl(self._stdin, termios.FIONREAD, unread)
 
     def end_input(self) -> None:
         self._stdin.close()

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from tests.patience import PROGRAM_PATIENCE
+
 
 class Way(Enum):
     """Whose tool, against whose broker."""
@@ -74,7 +76,7 @@ class Step:
     """Our tool gets a process of its own (half a second more)."""
     deviates: Mapping[Way, str] = field(default_factory=dict)
     """Ways whose output is known to differ in this step, each with the reason."""
-    timeout: float = 60.0
+    timeout: float = PROGRAM_PATIENCE
 
     def __str__(self) -> str:
         return shlex.join([self.program, *self.arguments])
@@ -94,7 +96,7 @@ def step(
     in_background: bool = False,
     in_process: bool = False,
     deviates: Mapping[Way, str] | None = None,
-    timeout: float = 60.0,
+    timeout: float = PROGRAM_PATIENCE,
 ) -> Step:
     """A step from a command line as a shell reads it."""
     program, *arguments = shlex.split(command)
@@ -113,6 +115,27 @@ def step(
         in_process=in_process,
         deviates=deviates or {},
         timeout=timeout,
+    )
+
+
+def new_topic(partitions: int = 1, options: str = "", *, topic: str = "{topic}") -> tuple[Step, ...]:
+    """Creates a topic and waits until every partition responds.
+
+    Apache Kafka acknowledges a topic before its broker knows it, and the broker publishes the metadata before
+    it has created the logs.
+    """
+    broker = "--bootstrap-server {bootstrap}"
+    return (
+        step(
+            f"kafka-topics {broker} --create --topic {topic} --partitions {partitions} {options}",
+            expected=f"Created topic {topic}.\n",
+            code=0,
+        ),
+        step(
+            f"kafka-get-offsets {broker} --topic {topic}",
+            until=rf"(?m)(?:^{re.escape(topic)}:.+:.+\n){{{partitions}}}",
+            code=0,
+        ),
     )
 
 

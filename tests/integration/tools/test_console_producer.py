@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def _records(broker: Broker, topic: str, count: int, partition: int = 0) -> list
         consumer.assign([TopicPartition(topic, partition, 0)])
         found: list[Message] = []
         while len(found) < count:
-            message = consumer.poll(10)
+            message = consumer.poll(PATIENCE)
             assert message is not None
             if message.error() is not None:
                 break
@@ -153,13 +152,11 @@ def test_a_hundred_thousand_lines_arrive_in_order(barnabas_broker: Broker, topic
 def test_ctrl_c_sends_what_was_read(barnabas_broker: Broker, topic: str) -> None:
     lingering = ("--timeout", "60000", "--command-property", "delivery.timeout.ms=200000")
     with start("kafka-console-producer", *_arguments(barnabas_broker, topic), *lingering) as running:
-        running.write("first\nsecond\nhalf")
-        # The topic appears when the first line has been read.
-        deadline = time.monotonic() + PATIENCE
-        while topic not in barnabas_broker.topics() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        # No output shows that the producer has the lines. It keeps them for a minute.
-        time.sleep(0.5)
+        running.write("first\nsecond\n")
+        running.until_input_is_read()
+        # It reads on when it has sent the lines, so the producer has them now. It keeps them for a minute.
+        running.write("half")
+        running.until_input_is_read()
         ran = running.interrupt()
     assert ran.code == 128 + signal.SIGINT
     assert (ran.stdout, ran.stderr) == ("", "")

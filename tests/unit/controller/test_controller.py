@@ -96,6 +96,24 @@ def test_brokers_are_activated_in_the_order_they_are_noticed(members: Members) -
     assert all(not each.is_unclean for each in first.cluster.image.registrations.values())
 
 
+def test_log_says_how_an_activated_broker_had_ended(
+    members: Members, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    members.all[0].react()
+    for was_clean in (True, False):
+        members.stop(1)
+        members.all[0].react()
+        members.start(1, LogHistory(was_clean))
+        members.all[0].react()
+    lines = [line for line in caplog.messages if line.startswith("Activated broker 1")]
+    assert [line.rpartition(", ")[2] for line in lines] == [
+        "for the first time",
+        "with intact logs",
+        "after an unclean stop",
+    ]
+
+
 def test_leader_that_is_gone_is_replaced_from_the_isr(members: Members) -> None:
     members.create(1, 2, 0)
     members.stop(1)

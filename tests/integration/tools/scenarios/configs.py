@@ -1,9 +1,8 @@
 """kafka-configs: settings, quotas and SCRAM credentials, and what is wrong with a command line."""
 
-from tests.integration.tools.scenario import Rule, Scenario, Step, Way, step
+from tests.integration.tools.scenario import Rule, Scenario, Step, Way, new_topic, step
 
 _CONFIGS = "kafka-configs --bootstrap-server {bootstrap}"
-_CREATE = "kafka-topics --bootstrap-server {bootstrap} --create --topic {topic}"
 _SYNONYMS: Rule = (r"synonyms=\{.*\}", "synonyms={...}")
 # Kafka prints its arguments, then the reason with its class and a stack trace; we print both in one line.
 _REASON: Rule = (
@@ -31,7 +30,7 @@ SCENARIOS = [
     Scenario(
         "settings of a topic are set, described and deleted",
         (
-            step(_CREATE),
+            *new_topic(),
             step(
                 f"{_CONFIGS} --alter --topic {{topic}} "
                 "--add-config retention.ms=3600000,cleanup.policy=[compact,delete]",
@@ -71,7 +70,7 @@ SCENARIOS = [
     Scenario(
         "a setting that the broker rejects",
         (
-            step(_CREATE),
+            *new_topic(),
             step(
                 f"{_CONFIGS} --alter --topic {{topic}} --add-config retention.ms=1,no.such.setting=1",
                 expected="",
@@ -145,6 +144,11 @@ SCENARIOS = [
             step(f"{_CONFIGS} --alter --broker 1 --delete-config log.cleaner.threads"),
             step(f"{_CONFIGS} --alter --broker-defaults --delete-config log.retention.ms"),
             step(f"{_CONFIGS} --describe --broker 1", until="are:\n$"),
+            step(
+                f"{_CONFIGS} --describe --broker-defaults",
+                lines_with="(?:are:|retention)",
+                until="are:\n$",
+            ),
         ),
     ),
     Scenario(
@@ -186,6 +190,7 @@ SCENARIOS = [
             step(f"{_CONFIGS} --describe --client-metrics {{group}}", until="interval"),
             step(f"{_CONFIGS} --describe --entity-type client-metrics"),
             step(f"{_CONFIGS} --alter --client-metrics {{group}} --delete-config interval.ms,metrics"),
+            step(f"{_CONFIGS} --describe --client-metrics {{group}}", until="(?:exist|are:\n$)"),
         ),
         without={
             Way.THEIRS_AT_BARNABAS: "our broker has no client metrics",

@@ -1,6 +1,6 @@
 """The console tools and the verifiable ones: what goes in comes out alike."""
 
-from tests.integration.tools.scenario import Rule, Scenario, step
+from tests.integration.tools.scenario import Rule, Scenario, new_topic, step
 
 _PRODUCER = "kafka-console-producer --bootstrap-server {bootstrap} --topic {topic}"
 _CONSUMER = "kafka-console-consumer --bootstrap-server {bootstrap} --topic {topic} --from-beginning"
@@ -59,7 +59,7 @@ SCENARIOS = [
     Scenario(
         "keys choose their partitions",
         (
-            step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic} --partitions 5"),
+            *new_topic(5),
             step(
                 f"{_PRODUCER} --reader-property parse.key=true --reader-property key.separator=:",
                 stdin="".join(f"key{number}:{number}\n" for number in range(20)),
@@ -113,6 +113,7 @@ SCENARIOS = [
             step(
                 "kafka-console-consumer --bootstrap-server {bootstrap} --topic {topic} --partition 0 "
                 "--offset 1 --timeout-ms 800",
+                until="total of 2 messages",
                 expected="b\nc\n",
                 expected_stderr=(
                     "[{time}] ERROR Error processing message, terminating consumer process:  "

@@ -4,18 +4,12 @@ The order of the lines of a reset is that of a Java hash table with Kafka's tool
 order. Groups with members are compared in `test_consumer_groups_members.py`, each with both tools at once.
 """
 
-from tests.integration.tools.scenario import Scenario, Step, step
+from tests.integration.tools.scenario import Scenario, Step, new_topic, step
 
 _GROUPS = "kafka-consumer-groups --bootstrap-server {bootstrap}"
 _RESET = f"{_GROUPS} --reset-offsets --group {{group}}"
 _FAILED = "\nError: Executing consumer group command failed due to "
 _EMPTY_GROUP = "\nConsumer group '{group}' has no active members.\n"
-
-
-def _topic(partitions: int = 2) -> Step:
-    return step(
-        f"kafka-topics --bootstrap-server {{bootstrap}} --create --topic {{topic}} --partitions {partitions}"
-    )
 
 
 def _records(count: int) -> Step:
@@ -29,7 +23,7 @@ SCENARIOS = [
     Scenario(
         "groups are listed with their states and types",
         (
-            _topic(),
+            *new_topic(2),
             step(f"{_RESET} --topic {{topic}} --to-earliest --execute", in_any_order=True, code=0),
             step(f"{_GROUPS} --list --state", lines_with="GROUP|{group}"),
             step(f"{_GROUPS} --list --type", lines_with="GROUP|{group}"),
@@ -43,7 +37,7 @@ SCENARIOS = [
     Scenario(
         "a group that is made by a reset is listed and described and deleted",
         (
-            _topic(),
+            *new_topic(2),
             step(
                 f"{_RESET} --topic {{topic}} --to-earliest --execute",
                 in_any_order=True,
@@ -119,7 +113,7 @@ SCENARIOS = [
     Scenario(
         "every way to reset offsets",
         (
-            _topic(1),
+            *new_topic(),
             _records(5),
             step(f"{_RESET} --topic {{topic}} --to-offset 3 --execute", expected=None, code=0),
             *(
@@ -164,7 +158,7 @@ SCENARIOS = [
     Scenario(
         "a plan is exported and read again",
         (
-            _topic(1),
+            *new_topic(),
             _records(3),
             step(
                 f"{_RESET} --topic {{topic}} --to-offset 2 --execute --export",
@@ -191,7 +185,7 @@ SCENARIOS = [
     Scenario(
         "a long topic is quoted in CSV and widens its column",
         (
-            step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic}-with-a-long-name"),
+            *new_topic(topic="{topic}-with-a-long-name"),
             step(f"{_RESET} --topic {{topic}}-with-a-long-name --to-latest --execute --export"),
             step(f"{_GROUPS} --describe --group {{group}}"),
             step(f"{_RESET} --topic {{topic}}-with-a-long-name --to-latest --dry-run"),
@@ -200,7 +194,7 @@ SCENARIOS = [
     Scenario(
         "scopes that are not there",
         (
-            _topic(1),
+            *new_topic(),
             step(
                 f"{_RESET} --topic {{topic2}} --to-latest --dry-run",
                 expected=f"{_FAILED}This server does not host this topic-partition.\n",
@@ -221,7 +215,7 @@ SCENARIOS = [
     Scenario(
         "offsets of a group are deleted",
         (
-            _topic(),
+            *new_topic(2),
             step(f"{_RESET} --topic {{topic}} --to-latest --execute", in_any_order=True),
             step(
                 f"{_GROUPS} --delete-offsets --group {{group}} --topic {{topic}}:1",

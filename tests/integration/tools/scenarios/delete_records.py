@@ -1,9 +1,8 @@
 """kafka-delete-records: the start of a partition moves, and what the broker or the file has against it."""
 
-from tests.integration.tools.scenario import Scenario, step
+from tests.integration.tools.scenario import Scenario, new_topic, step
 
 _BROKER = "--bootstrap-server {bootstrap}"
-_CREATE = f"kafka-topics {_BROKER} --create --topic {{topic}} --partitions 1"
 _DELETE = f"kafka-delete-records {_BROKER} --offset-json-file"
 _EARLIEST = f"kafka-get-offsets {_BROKER} --topic {{topic}} --time earliest"
 _HEAD = "Executing records delete operation\nRecords delete operation completed:\n"
@@ -19,7 +18,7 @@ SCENARIOS = [
     Scenario(
         "the start of a partition moves forward only",
         (
-            step(_CREATE, lines_with=_QUIET),
+            *new_topic(),
             step(f"kafka-console-producer {_BROKER} --topic {{topic}}", stdin="a\nb\nc\n", lines_with=_QUIET),
             step(f"kafka-get-offsets {_BROKER} --topic {{topic}}", until=":0:3"),
             step(
@@ -59,8 +58,7 @@ SCENARIOS = [
     Scenario(
         "records of a compacted topic stay",
         (
-            step(f"{_CREATE} --config cleanup.policy=compact", lines_with=_QUIET),
-            step(_EARLIEST, until=":0:0"),
+            *new_topic(options="--config cleanup.policy=compact"),
             step(
                 f"{_DELETE} {{file:none.json}}",
                 expected=(

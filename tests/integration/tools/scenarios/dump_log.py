@@ -1,6 +1,6 @@
 """kafka-dump-log on the files that each broker writes; what Apache Kafka's tool prints is in tests/golden."""
 
-from tests.integration.tools.scenario import PRODUCER_IDS, Scenario, step
+from tests.integration.tools.scenario import PRODUCER_IDS, Scenario, new_topic, step
 
 _LOG = "{log_dir}/{topic}-0/00000000000000000000.log"
 _RULES = (
@@ -14,11 +14,7 @@ SCENARIOS = [
     Scenario(
         "the segment of a new topic",
         (
-            step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic} --partitions 1"),
-            step(
-                "kafka-topics --bootstrap-server {bootstrap} --describe --topic {topic}",
-                until="Partition: 0\tLeader: 1",
-            ),
+            *new_topic(),
             step(
                 f"kafka-dump-log --files {_LOG}", expected=f"Dumping {_LOG}\nLog starting offset: 0\n", code=0
             ),

@@ -1,6 +1,6 @@
 """kafka-leader-election on one broker, where every leader is the right one already."""
 
-from tests.integration.tools.scenario import Scenario, step
+from tests.integration.tools.scenario import Scenario, new_topic, step
 
 _ELECT = "kafka-leader-election --bootstrap-server {bootstrap}"
 
@@ -8,11 +8,7 @@ SCENARIOS = [
     Scenario(
         "leaders that are elected already",
         (
-            step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic} --partitions 2"),
-            step(
-                "kafka-topics --bootstrap-server {bootstrap} --describe --topic {topic}",
-                until="Partition: 1\tLeader: 1",
-            ),
+            *new_topic(2),
             step(
                 f"{_ELECT} --election-type preferred --topic {{topic}} --partition 0",
                 expected="Valid replica already elected for partitions {topic}-0\n",

@@ -1,6 +1,6 @@
 """kafka-log-dirs: two lines and the JSON, with its keys in Kafka's order."""
 
-from tests.integration.tools.scenario import Scenario, step
+from tests.integration.tools.scenario import Scenario, new_topic, step
 
 _LOG_DIRS = "kafka-log-dirs --bootstrap-server {bootstrap}"
 _HEAD = (
@@ -11,7 +11,7 @@ SCENARIOS = [
     Scenario(
         "the directory of a partition",
         (
-            step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic} --partitions 1"),
+            *new_topic(),
             step(
                 f"{_LOG_DIRS} --describe --topic-list {{topic}}",
                 until=r'"partition":"\{topic\}-0"',

@@ -1,6 +1,6 @@
 """kafka-producer-perf-test and kafka-consumer-perf-test: figures differ, words do not."""
 
-from tests.integration.tools.scenario import NUMBERS, Scenario, step
+from tests.integration.tools.scenario import NUMBERS, Scenario, new_topic, step
 
 _PRODUCE = "kafka-producer-perf-test --bootstrap-server {bootstrap} --topic {topic}"
 
@@ -8,8 +8,7 @@ SCENARIOS = [
     Scenario(
         "a producer and a consumer are measured",
         (
-            step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic}"),
-            step("kafka-topics --bootstrap-server {bootstrap} --describe --topic {topic}", until="Leader: "),
+            *new_topic(),
             step(f"{_PRODUCE} --num-records 100 --record-size 10 --throughput -1", code=0),
             step(
                 f"{_PRODUCE} --num-records 100 --payload-monotonic --throughput -1 --warmup-records 50",

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.integration.tools.scenario import Scenario, step
+from tests.integration.tools.scenario import Scenario, new_topic, step
 
 _REASSIGN = "kafka-reassign-partitions --bootstrap-server {bootstrap}"
 _SAME_ASSIGNMENT = (
@@ -10,12 +10,7 @@ _SAME_ASSIGNMENT = (
     '{"topic":"{topic}","partition":1,"replicas":[1],"log_dirs":["{log_dir}"]}]}'
 )
 _TOPIC = (
-    step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic} --partitions 2"),
-    step(
-        "kafka-topics --bootstrap-server {bootstrap} --describe --topic {topic}",
-        until="Partition: 1\tLeader: 1",
-    ),
-    # Apache Kafka publishes the metadata of a topic before it has created the logs.
+    *new_topic(2),
     step(
         f"{_REASSIGN} --generate --topics-to-move-json-file {{file:topics.json}} --broker-list 1",
         until=re.escape(_SAME_ASSIGNMENT),

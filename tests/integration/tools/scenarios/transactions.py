@@ -1,18 +1,14 @@
 """kafka-transactions where there are none: heads of tables, and errors. Open ones: test_transactions.py."""
 
-from tests.integration.tools.scenario import Scenario, step
+from tests.integration.tools.scenario import Scenario, new_topic, step
 
 _TRANSACTIONS = "kafka-transactions --bootstrap-server {bootstrap}"
-_TOPIC = (
-    step("kafka-topics --bootstrap-server {bootstrap} --create --topic {topic}"),
-    step("kafka-topics --bootstrap-server {bootstrap} --describe --topic {topic}", until="Leader: 1"),
-)
 
 SCENARIOS = [
     Scenario(
         "a partition without producers",
         (
-            *_TOPIC,
+            *new_topic(),
             step(
                 f"{_TRANSACTIONS} describe-producers --topic {{topic}} --partition 0",
                 # {id} is LatestCoordinatorEpoch: 22 letters are taken for an id.
