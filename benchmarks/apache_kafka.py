@@ -8,13 +8,16 @@ act on; the benchmark then measures Barnabas alone.
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import subprocess
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.broker_settings import COMMON
+from benchmarks.clusters import BROKERS, SETTINGS, RunningCluster
 from benchmarks.file_lock import file_lock
 from benchmarks.processes import BrokerProcess, free_ports, wait_until_ready
 
@@ -88,6 +91,19 @@ log.initial.task.delay.ms=500
 """
 
 
+_MEMBER = """process.roles=broker,controller
+node.id={number}
+controller.quorum.voters={voters}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={log_dir}
+log.initial.task.delay.ms=500
+"""
+"""One of several combined nodes."""
+
+
 class ApacheKafkaUnavailable(Exception):
     """Apache Kafka cannot be run on this machine; the message says why."""
 
@@ -136,15 +152,43 @@ class ApacheKafka:
         if not log_dir.exists():
             shutil.copytree(self._home / "formatted", log_dir)
         port, controller_port = free_ports(2)
-        properties = directory / "server.properties"
         own = _PROPERTIES.format(port=port, controller_port=controller_port, log_dir=log_dir)
-        properties.write_text(own + COMMON + settings)
-        command = [*self._java_command(), "kafka.Kafka", str(properties)]
-        process = BrokerProcess.start(
-            self.name, command, port=port, log_dir=log_dir, output=directory / "output.log"
-        )
+        process = self._start(directory, port, own + COMMON + settings)
         wait_until_ready(process, timeout=60.0)
         return process
+
+    def launch_cluster(self, directory: Path) -> RunningCluster:
+        """Start combined nodes; returns when all processes are started."""
+        ports, controllers = free_ports(BROKERS), free_ports(BROKERS)
+        voters = ",".join(f"{number + 1}@127.0.0.1:{port}" for number, port in enumerate(controllers))
+
+        def start(number: int) -> BrokerProcess:
+            own = directory / str(number)
+            log_dir = own / "logs"
+            if not log_dir.exists():
+                shutil.copytree(self._home / "formatted", log_dir)
+                _set_node_id(log_dir / "meta.properties", number + 1)
+            text = _MEMBER.format(
+                number=number + 1,
+                voters=voters,
+                port=ports[number],
+                controller_port=controllers[number],
+                log_dir=log_dir,
+            )
+            return self._start(own, ports[number], text + COMMON + SETTINGS)
+
+        return RunningCluster(self.name, start)
+
+    def _start(self, directory: Path, port: int, text: str) -> BrokerProcess:
+        properties = directory / "server.properties"
+        properties.write_text(text)
+        return BrokerProcess.start(
+            self.name,
+            [*self._java_command(), "kafka.Kafka", str(properties)],
+            port=port,
+            log_dir=directory / "logs",
+            output=directory / "output.log",
+        )
 
     def _java_command(self) -> list[str]:
         log4j = self._home / "log4j2.xml"
@@ -162,6 +206,15 @@ class ApacheKafka:
         command += ["format", "-t", "YmFybmFiYXNfYmVuY2gwMA", "-c", str(properties)]
         _run(command, "formatting a log directory")
         (self._home / "formatted.complete").touch()
+
+
+def _set_node_id(path: Path, number: int) -> None:
+    """Make the copy of a formatted log directory that of another node, with a directory id of its own."""
+    lines = [
+        line for line in path.read_text().splitlines() if not line.startswith(("node.id", "directory.id"))
+    ]
+    directory_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    path.write_text("\n".join([*lines, f"node.id={number}", f"directory.id={directory_id}", ""]))
 
 
 def _download(home: Path) -> None:

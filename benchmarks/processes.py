@@ -111,10 +111,15 @@ class BrokerProcess:
     def seconds_since_exec(self) -> float:
         return time.perf_counter() - self._started
 
+    def terminate(self) -> None:
+        """SIGTERM, without waiting for the end."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
     def stop(self, timeout: float = 60.0) -> None:
         """SIGTERM and wait, as a clean stop does; SIGKILL only for a broker that does not follow."""
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
+            self.terminate()
             try:
                 self._process.wait(timeout)
             except subprocess.TimeoutExpired:

@@ -84,12 +84,17 @@ def metadata(topics: Sequence[str] | None) -> bytes:
 
 
 def create_topic(
-    topic: str, partitions: int, configs: Mapping[str, str] | None = None, timeout_ms: int = 60000
+    topic: str,
+    partitions: int,
+    configs: Mapping[str, str] | None = None,
+    timeout_ms: int = 60000,
+    replication_factor: int = 1,
 ) -> bytes:
     chosen = encoded_array(
         encoded_string(key) + encoded_string(value) + NO_TAGS for key, value in (configs or {}).items()
     )
-    spec = encoded_string(topic) + struct.pack(">ih", partitions, 1) + encoded_array([]) + chosen + NO_TAGS
+    size = struct.pack(">ih", partitions, replication_factor)
+    spec = encoded_string(topic) + size + encoded_array([]) + chosen + NO_TAGS
     return encoded_request(
         CREATE_TOPICS, 5, encoded_array([spec]) + struct.pack(">i?", timeout_ms, False) + NO_TAGS
     )
@@ -163,12 +168,32 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionView:
+    error: int
+    leader: int
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """What the benchmark wants to know of a Metadata response."""
 
-    brokers: int
-    led_partitions: dict[str, int]
-    """Topic name to the number of its partitions that have a leader."""
+    ports: dict[int, int]
+    """Broker id to its port."""
+    controller: int
+    topics: dict[str, dict[int, PartitionView]]
+
+    @property
+    def brokers(self) -> int:
+        return len(self.ports)
+
+    @property
+    def led_partitions(self) -> dict[str, int]:
+        """Topic name to the number of its partitions that have a leader."""
+        return {
+            name: sum(each.error == 0 and each.leader >= 0 for each in partitions.values())
+            for name, partitions in self.topics.items()
+        }
 
 
 def parse_metadata(response: bytes) -> ClusterView:
@@ -176,33 +201,34 @@ def parse_metadata(response: bytes) -> ClusterView:
     reader.unpack("i")
     reader.tags()
     reader.unpack("i")
-    brokers = reader.count()
-    for _ in range(brokers):
-        reader.unpack("i")
+    ports = {}
+    for _ in range(reader.count()):
+        (broker_id,) = reader.unpack("i")
         reader.string()
-        reader.unpack("i")
+        (ports[broker_id],) = reader.unpack("i")
         reader.string()
         reader.tags()
     reader.string()
-    reader.unpack("i")
-    led = dict(_parse_topic(reader) for _ in range(reader.count()))
-    return ClusterView(brokers, led)
+    (controller,) = reader.unpack("i")
+    topics = dict(_parse_topic(reader) for _ in range(reader.count()))
+    return ClusterView(ports, controller, topics)
 
 
-def _parse_topic(reader: Reader) -> tuple[str, int]:
+def _parse_topic(reader: Reader) -> tuple[str, dict[int, PartitionView]]:
     reader.unpack("h")
     name = reader.string() or ""
     reader.unpack("b")
-    led = 0
+    partitions = {}
     for _ in range(reader.count()):
-        error, _index, leader, _epoch = reader.unpack("hiii")
-        led += error == 0 and leader >= 0
-        for _ in range(3):
-            reader.skip_int32s()
+        error, index, leader, _epoch = reader.unpack("hiii")
+        reader.skip_int32s()
+        isr = reader.unpack(f"{reader.count()}i")
+        reader.skip_int32s()
         reader.tags()
+        partitions[index] = PartitionView(error, leader, isr)
     reader.unpack("i")
     reader.tags()
-    return name, led
+    return name, partitions
 
 
 def check_created(response: bytes) -> None:

@@ -17,6 +17,7 @@ from confluent_kafka import KafkaException
 
 from benchmarks.apache_kafka import default_cache
 from benchmarks.barnabas_broker import Barnabas
+from benchmarks.clusters import RunningCluster
 from benchmarks.confluent_client import ClientFailed
 from benchmarks.figures import format_figure
 from benchmarks.medians import median
@@ -25,8 +26,19 @@ from benchmarks.processes import BrokerFailed, BrokerProcess
 from benchmarks.progress import Progress
 from benchmarks.protocol import UnexpectedAnswer
 from benchmarks.results import APACHE_KAFKA, Results, Row
-from benchmarks.scenarios import idle_cost, load_scenarios, offsets_scale, rounds_of, spark, start
+from benchmarks.scenarios import (
+    cluster,
+    cluster_failover,
+    cluster_scenarios,
+    idle_cost,
+    load_scenarios,
+    offsets_scale,
+    rounds_of,
+    spark,
+    start,
+)
 from benchmarks.scenarios.base import Launcher, Scenario, Settings
+from benchmarks.scenarios.cluster import ClusterScenario
 from benchmarks.scenarios.small_requests import OneRecordRequests
 from benchmarks.spark_connector import ConnectorUnavailable, fetch_connector
 from benchmarks.spark_jobs import OURS
@@ -68,6 +80,7 @@ class Runner:
         ]
         if scenarios:
             self._measure_load(scenarios, results)
+        self._measure_clusters(results)
         if self._plan.wants(offsets_scale.NAME):
             self._measure_offsets_scale(results)
         if self._plan.wants(idle_cost.NAME):
@@ -151,6 +164,49 @@ class Runner:
                     self._fail(results, scenario.name, broker.name, error)
         self._report(results, scenario.group, scenario.metrics, figures)
 
+    def _measure_clusters(self, results: Results) -> None:
+        wanted = [each for each in cluster_scenarios(quick=self._plan.quick) if self._plan.wants(each.name)]
+        wants_start = self._plan.wants(cluster_failover.NAME)
+        if not wanted and not wants_start:
+            return
+        metrics = (cluster_failover.READY, cluster_failover.IDLE)
+        figures: FIGURES = {metric.key: {} for metric in metrics}
+        with ExitStack() as stack:
+            clusters = []
+            for launcher in self._launchers:
+                self._progress.update(f"starting three brokers of {launcher.name}")
+                directory = self._plan.directory / "cluster" / launcher.name.replace(" ", "-")
+                try:
+                    started, found = cluster_failover.measure_start(launcher, directory)
+                except _FAILURES as error:
+                    self._fail(results, cluster_failover.NAME, launcher.name, error)
+                    continue
+                stack.callback(started.stop)
+                clusters.append(started)
+                _add(figures, launcher.name, found)
+            if wants_start:
+                self._report(results, cluster.GROUP, metrics, figures)
+            for scenario in wanted:
+                self._measure_cluster(scenario, clusters, results)
+
+    def _measure_cluster(
+        self, scenario: ClusterScenario, clusters: Sequence[RunningCluster], results: Results
+    ) -> None:
+        """One round that does not count first: the JVM compiles."""
+        figures: FIGURES = {metric.key: {} for metric in scenario.metrics}
+        rounds = min(self._plan.rounds, self._plan.settings.long_rounds)
+        for number in range(-1, rounds):
+            for each in clusters if number % 2 == 0 else list(reversed(clusters)):
+                self._progress.update(self._live(scenario, f"{number + 1}/{rounds}", figures))
+                try:
+                    found = scenario.measure(each, self._plan.settings)
+                except _FAILURES as error:
+                    self._fail(results, scenario.name, each.name, error)
+                    continue
+                if number >= 0:
+                    _add(figures, each.name, found)
+        self._report(results, scenario.group, scenario.metrics, figures)
+
     def _measure_offsets_scale(self, results: Results) -> None:
         settings = self._plan.settings
         for load in offsets_scale.loads(settings):
@@ -223,7 +279,7 @@ class Runner:
     def _in_turn(self, number: int) -> list[Launcher]:
         return list(self._launchers) if number % 2 == 0 else list(reversed(self._launchers))
 
-    def _live(self, scenario: Scenario, turn: str, figures: FIGURES) -> str:
+    def _live(self, scenario: Scenario | ClusterScenario, turn: str, figures: FIGURES) -> str:
         metric = scenario.metrics[0]
         so_far = "  ".join(
             f"{name} {format_figure(median(values), metric.unit)}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.scenarios import (
+    cluster,
+    cluster_failover,
     commits,
     compaction,
     confluent,
@@ -16,6 +18,7 @@ from benchmarks.scenarios import (
     transactions,
 )
 from benchmarks.scenarios.base import Scenario, Settings
+from benchmarks.scenarios.cluster import ClusterScenario
 
 _QUICK = (
     "produce/100B/acks=1/1p",
@@ -47,6 +50,8 @@ _QUICK = (
     "compaction/latency",
 )
 
+_QUICK_ON_CLUSTERS = ("cluster/produce", "cluster/small", "cluster/confluent/acks=all", "cluster/kill")
+
 _LONG = ("heartbeats/1000", "compaction/100B", "compaction/1000B")
 _LONGEST = ("compaction/latency",)
 _ONCE = "stalls/"
@@ -68,6 +73,14 @@ def load_scenarios(*, quick: bool = False) -> list[Scenario]:
     )
     scenarios = [scenario for family in families for scenario in family.scenarios()]
     return [scenario for scenario in scenarios if not quick or scenario.name in _QUICK]
+
+
+def cluster_scenarios(*, quick: bool = False) -> list[ClusterScenario]:
+    """Those that need a running cluster, in order."""
+    failovers = [cluster_failover.LeaderGoes(is_clean=is_clean) for is_clean in (False, True)]
+    return [
+        each for each in (*cluster.scenarios(), *failovers) if not quick or each.name in _QUICK_ON_CLUSTERS
+    ]
 
 
 def rounds_of(name: str, rounds: int, settings: Settings) -> int:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from benchmarks import protocol, raw_client
 from benchmarks.batches import batch_of_size
+from benchmarks.clusters import RunningCluster
 from benchmarks.metrics import Metric
 from benchmarks.processes import BrokerProcess
 from benchmarks.protocol import ProduceAnswer
@@ -78,11 +79,12 @@ class Settings:
 
 
 class Launcher(Protocol):
-    """Starts brokers of one kind."""
+    """Starts brokers, and clusters of them, of one kind."""
 
     name: str
 
     def launch(self, directory: Path) -> BrokerProcess: ...
+    def launch_cluster(self, directory: Path) -> RunningCluster: ...
 
 
 class Scenario(Protocol):

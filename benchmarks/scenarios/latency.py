@@ -23,7 +23,7 @@ WARM_UP_RECORDS = 40
 _BASE_OFFSET_AND_LENGTH = struct.Struct(">qi")
 
 
-class _Traffic:
+class Traffic:
     """A producing and a long-polling connection; record n of the log was sent at `sent[n]`."""
 
     def __init__(self, producer: Connection, consumer: Connection, name: str, first_offset: int) -> None:
@@ -95,7 +95,7 @@ class EndToEnd:
         with topic(broker, 1, settled=False) as (producer, name), broker.connect() as consumer:
             request = protocol.produce(name, [(0, batch([bytes(100)]))], acks=-1)
             raw_client.produce_once(producer, request, ProduceAnswer(name, 1))
-            traffic = _Traffic(producer, consumer, name, first_offset=1)
+            traffic = Traffic(producer, consumer, name, first_offset=1)
             traffic.run(WARM_UP_RECORDS + settings.latency_records)
         measured = traffic.latencies[WARM_UP_RECORDS:]
         return {"p50_ms": percentile(measured, 50) * 1e3, "p99_ms": percentile(measured, 99) * 1e3}

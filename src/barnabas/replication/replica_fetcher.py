@@ -1,24 +1,29 @@
 """Fetches from one leader what this broker follows (Kafka's ReplicaFetcherThread), in one task.
 
-A request names every partition that is due, from its log end on, with the epoch of its last record. A
-response is applied only if the role and the log end are still those of the request (KAFKA-7786, 13207). A
-diverging epoch in it truncates the log, and nothing else is taken from that response (KAFKA-14704). A
-partition that fails is fetched again after a backoff; one that the leader fences waits for its next role.
+A partition is fetched from its log end on, with the epoch of its last record, in an incremental session
+(KIP-227): a request names the partitions that changed since the last one, a response those that have
+something new, so an idle partition costs nothing. A response is applied only if the role and the log end are
+still those of the request (KAFKA-7786, 13207). A diverging epoch in it truncates the log, and nothing else is
+taken from that response (KAFKA-14704). A partition that fails is fetched again after a backoff; one that the
+leader fences waits for its next role.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from uuid import UUID
 
 from barnabas.base.errors import ErrorCode, KafkaError
 from barnabas.base.ids import TopicPartition
 from barnabas.network.outbound_channel import Response
+from barnabas.replication.follower_session import FollowerSession, SessionPartition
 from barnabas.replication.partition import Partition
 from barnabas.replication.roles import Follower
 from barnabas.wire.client_fetch import FetchedPartition, FetchResponse, parse_fetch_response
-from barnabas.wire.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.wire.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from barnabas.wire.outgoing_request import RequestBuilder
 from barnabas.wire.replica_requests import (
     EARLIEST_TIMESTAMP,
@@ -33,10 +38,14 @@ from barnabas.wire.response_reader import MALFORMED
 
 logger = logging.getLogger("replication")
 
+_SESSION_REFUSED = (
+    ErrorCode.fetch_session_id_not_found,
+    ErrorCode.invalid_fetch_session_epoch,
+    ErrorCode.fetch_session_topic_id_error,
+)
+
 Send = Callable[[RequestBuilder, float], Awaitable[Response]]
 """Sends a request to the leader, with a timeout in seconds. Fails with KafkaError or OSError."""
-
-_WITHOUT_SESSION = (0, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +61,15 @@ class FetcherSettings:
 
 
 class _Sent(NamedTuple):
-    """A partition in a request, as it was then."""
+    """A partition that is fetched, as it was when a request named it last."""
 
     partition: Partition
     role: Follower
     offset: int
+
+    @property
+    def key(self) -> SessionPartition:
+        return SessionPartition(self.partition.topic_id, self.partition.topic_partition.partition)
 
 
 class ReplicaFetcher:
@@ -79,6 +92,12 @@ class ReplicaFetcher:
         self._not_before: dict[TopicPartition, float] = {}
         self._fenced: dict[TopicPartition, Follower] = {}
         """Roles in which the leader refuses this broker: the metadata known here is old."""
+        self._session: FollowerSession = FollowerSession()
+        self._sent: dict[SessionPartition, _Sent] = {}
+        """The partitions of the session."""
+        self._keys: dict[TopicPartition, SessionPartition] = {}
+        self._changed: dict[TopicPartition, None] = {}
+        """Partitions that may have to be named in the next request."""
         self._woken: asyncio.Event = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -90,6 +109,7 @@ class ReplicaFetcher:
         name = partition.topic_partition
         self._partitions[name] = partition
         self._not_before.pop(name, None)
+        self._changed[name] = None
         self._woken.set()
         if self._task is None:
             self._task = self._loop.create_task(self._run())
@@ -98,6 +118,7 @@ class ReplicaFetcher:
         self._partitions.pop(name, None)
         self._not_before.pop(name, None)
         self._fenced.pop(name, None)
+        self._changed[name] = None
         self._woken.set()
 
     async def stop(self) -> None:
@@ -110,25 +131,28 @@ class ReplicaFetcher:
     async def _run(self) -> None:
         while self._partitions:
             self._woken.clear()
-            sent = self._due()
-            if not sent:
+            request = self._next_request()
+            if request is None:
                 await self._wait()
                 continue
             try:
-                await self._fetch(sent)
+                await self._fetch(request)
             except (KafkaError, OSError) as error:
                 logger.debug("Fetch from leader %d failed: %s", self.leader_id, error)
-                self._delay(each.partition.topic_partition for each, _ in sent)
+                self._start_over()
             except Exception:
                 logger.exception("Unexpected error while fetching from leader %d; retrying", self.leader_id)
-                self._delay(each.partition.topic_partition for each, _ in sent)
+                self._start_over()
         self._task = None
+
+    def _start_over(self) -> None:
+        """The leader may not know what was requested: begin a new session after the backoff."""
+        self._delay(list(self._keys))
+        self._session.reset()
 
     async def _wait(self) -> None:
         """Until a partition is added or removed, or the first backoff is over."""
-        now = self._loop.time()
-        self._not_before = {name: at for name, at in self._not_before.items() if at > now}
-        timeout = min(self._not_before.values()) - now if self._not_before else None
+        timeout = min(self._not_before.values()) - self._loop.time() if self._not_before else None
         try:
             async with asyncio.timeout(timeout):
                 await self._woken.wait()
@@ -139,87 +163,122 @@ class ReplicaFetcher:
         again = self._loop.time() + self._settings.backoff_seconds
         for name in names:
             self._not_before[name] = again
+            self._changed[name] = None
 
     # --- the request ----------------------------------------------------------------------------------
 
-    def _due(self) -> list[tuple[_Sent, FetchPartition]]:
-        now = self._loop.time()
-        found = []
-        for name, partition in self._partitions.items():
-            role = partition.role
-            if not isinstance(role, Follower) or role.leader_id != self.leader_id:
-                continue
-            if self._fenced.get(name) is role or self._not_before.get(name, now) > now:
-                continue
-            try:
-                log = partition.log
-            except KafkaError as error:
-                logger.error("Replication of %s is interrupted: %s", name, error.message)
-                self._delay((name,))
-                continue
-            end = log.log_end_offset
-            wanted = FetchPartition(
-                name.partition,
-                end,
-                self._settings.max_bytes,
-                role.epoch,
-                log.leader_epochs.latest_epoch,
-                log.log_start_offset,
-            )
-            found.append((_Sent(partition, role, end), wanted))
-        return found
-
-    def _request(self, sent: Sequence[tuple[_Sent, FetchPartition]]) -> FetchRequest:
-        topics: dict[str, FetchTopic] = {}
-        for each, wanted in sent:
-            partition = each.partition
-            name = partition.topic_partition.topic
-            topic = topics.setdefault(name, FetchTopic(name, partition.topic_id, []))
-            topic.partitions.append(wanted)
-        settings = self._settings
+    def _next_request(self) -> FetchRequest | None:
+        """Returns None if no partition is to be fetched now."""
+        self._end_backoffs()
+        if self._session.is_new:
+            self._sent.clear()
+            self._keys.clear()
+            self._changed = dict.fromkeys(self._partitions)
+        changed, self._changed = self._changed, {}
+        wanted: dict[SessionPartition, FetchPartition | None] = {}
+        for name in changed:
+            self._update(name, wanted)
+        if not self._sent:
+            self._session.reset()
+            return None
+        settings, requested = self._settings, self._session.request(wanted)
         return FetchRequest(
             settings.replica_id,
             settings.wait_max_ms,
             settings.min_bytes,
             settings.response_max_bytes,
             0,
-            *_WITHOUT_SESSION,
-            list(topics.values()),
-            [],
+            requested.session_id,
+            requested.session_epoch,
+            _topics(requested.changed),
+            _forgotten(requested.forgotten),
             "",
             self._broker_epoch(),
         )
 
-    async def _fetch(self, sent: Sequence[tuple[_Sent, FetchPartition]]) -> None:
+    def _end_backoffs(self) -> None:
+        now = self._loop.time()
+        for name in [name for name, at in self._not_before.items() if at <= now]:
+            del self._not_before[name]
+            self._changed[name] = None
+
+    def _update(self, name: TopicPartition, wanted: dict[SessionPartition, FetchPartition | None]) -> None:
+        """Note in `wanted` how a partition is fetched from now on."""
+        before = self._keys.pop(name, None)
+        if before is not None:
+            del self._sent[before]
+            wanted[before] = None
+        found = self._due(name)
+        if found is not None:
+            key = self._keys[name] = found[0].key
+            self._sent[key], wanted[key] = found
+
+    def _due(self, name: TopicPartition) -> tuple[_Sent, FetchPartition] | None:
+        """Returns None if the partition is not to be fetched now."""
+        partition = self._partitions.get(name)
+        role = None if partition is None else partition.role
+        if partition is None or not isinstance(role, Follower) or role.leader_id != self.leader_id:
+            return None
+        if self._fenced.get(name) is role or name in self._not_before:
+            return None
+        try:
+            log = partition.log
+        except KafkaError as error:
+            logger.error("Replication of %s is interrupted: %s", name, error.message)
+            self._delay((name,))
+            return None
+        end = log.log_end_offset
+        wanted = FetchPartition(
+            name.partition,
+            end,
+            self._settings.max_bytes,
+            role.epoch,
+            log.leader_epochs.latest_epoch,
+            log.log_start_offset,
+        )
+        return _Sent(partition, role, end), wanted
+
+    async def _fetch(self, request: FetchRequest) -> None:
         settings = self._settings
         timeout = settings.timeout_seconds + settings.wait_max_ms / 1000
-        answer = await self._send(replica_fetch_request(self._request(sent)), timeout)
+        answer = await self._send(replica_fetch_request(request), timeout)
         try:
             response = parse_fetch_response(answer.version, answer.body)
         except MALFORMED as error:
             raise KafkaError(f"Malformed response to FETCH: {error}") from error
+        if response.error_code in _SESSION_REFUSED:
+            self._session.reset()
+            return
         if response.error_code:
             raise KafkaError(f"The leader refused FETCH with error {response.error_code}")
-        out_of_range = self._apply(sent, response)
+        is_full = self._session.is_new
+        self._session.on_response(response.session_id)
+        out_of_range = self._apply(response, is_full=is_full)
         if out_of_range:
             await self._reset(out_of_range)
 
     # --- the response ---------------------------------------------------------------------------------
 
-    def _apply(self, sent: Sequence[tuple[_Sent, FetchPartition]], response: FetchResponse) -> list[_Sent]:
+    def _apply(self, response: FetchResponse, *, is_full: bool) -> list[_Sent]:
         """Returns the partitions whose log end the leader does not have."""
-        requested = {(each.partition.topic_id, wanted.partition): each for each, wanted in sent}
+        requested = dict(self._sent) if is_full else None
         out_of_range = []
         for topic in response.topics:
             for fetched in topic.partitions:
-                each = requested.pop((topic.topic_id, fetched.partition), None)
-                if each is None or not _is_current(each):
+                each = self._sent.get(SessionPartition(topic.topic_id, fetched.partition))
+                if each is None:
+                    continue
+                if requested is not None:
+                    requested.pop(each.key, None)
+                self._changed[each.partition.topic_partition] = None
+                if not _is_current(each):
                     continue
                 if fetched.error_code == ErrorCode.offset_out_of_range:
                     out_of_range.append(each)
                     continue
                 self._apply_partition(each, fetched)
-        self._delay(each.partition.topic_partition for each in requested.values())
+        if requested:  # A full response names every partition.
+            self._delay(each.partition.topic_partition for each in requested.values())
         return out_of_range
 
     def _apply_partition(self, each: _Sent, fetched: FetchedPartition) -> None:
@@ -264,6 +323,7 @@ class ReplicaFetcher:
                 self._delay((name,))
                 continue
             each.partition.truncate_to_range(start.offset, end.offset)
+            self._changed[name] = None
             now = each.partition.log.log_end_offset
             logger.warning(
                 "Leader %d has no offset %d of %s (it has %d to %d): continuing at %d",
@@ -277,6 +337,20 @@ class ReplicaFetcher:
         request = replica_offsets_request(self._settings.replica_id, queries)
         answer = await self._send(request, self._settings.timeout_seconds)
         return parse_replica_offsets(answer.version, answer.body)
+
+
+def _topics(wanted: Mapping[SessionPartition, FetchPartition]) -> list[FetchTopic]:
+    topics: dict[UUID, FetchTopic] = {}
+    for key, each in wanted.items():
+        topics.setdefault(key.topic_id, FetchTopic("", key.topic_id, [])).partitions.append(each)
+    return list(topics.values())
+
+
+def _forgotten(keys: Iterable[SessionPartition]) -> list[ForgottenTopic]:
+    topics: dict[UUID, list[int]] = defaultdict(list)
+    for topic_id, partition in keys:
+        topics[topic_id].append(partition)
+    return [ForgottenTopic("", topic_id, partitions) for topic_id, partitions in topics.items()]
 
 
 def _is_current(sent: _Sent) -> bool:

@@ -170,7 +170,9 @@ def test_metadata_response_counts_led_partitions() -> None:
         topics=(topic, topic),
     )
     view = protocol.parse_metadata(response(entity))
-    assert view == protocol.ClusterView(1, {"t": 2})
+    led, leaderless = protocol.PartitionView(0, 1, (1,)), protocol.PartitionView(5, -1, (1,))
+    assert view == protocol.ClusterView({1: 9092}, 1, {"t": {0: led, 1: led, 2: leaderless}})
+    assert (view.brokers, view.led_partitions) == (1, {"t": 2})
 
 
 def test_fetch_response_gives_the_position_of_the_records() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from kio.index import load_request_schema, load_response_schema
@@ -12,8 +13,10 @@ from tests.fakes.virtual_time import elapse, run_virtually
 from tests.strategies.entities import read, written
 from tests.unit.replication.support import TOPIC_ID, Bench, batch
 
+from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.network.errors import BrokerDisconnected
 from barnabas.network.outbound_channel import Response
+from barnabas.replication.partition import Partition
 from barnabas.replication.replica_fetcher import FetcherSettings, ReplicaFetcher
 from barnabas.wire.message_codec import known_versions
 from barnabas.wire.outgoing_request import RequestBuilder
@@ -22,6 +25,7 @@ LEADER, EPOCH, BACKOFF = 2, 5, 1.0
 SETTINGS = FetcherSettings(1, 500, 1, 1000, 2000, BACKOFF, 30.0)
 FETCH, LIST_OFFSETS = 1, 2
 LATEST, EARLIEST = -1, -2
+OTHER_ID = UUID(int=100)
 
 
 class Following(Bench):
@@ -49,6 +53,12 @@ class Following(Bench):
         self._in_flight = request.key, version, future
         return future
 
+    def other_partition(self) -> Partition:
+        """Another topic, which broker 1 follows too."""
+        image = PartitionImage(0, LEADER, EPOCH, (1, 2), (1, 2), (), (), EPOCH)
+        self.partitions.follow_topic(TopicImage("other", OTHER_ID, {0: image}))
+        return self.partitions.get("other", 0)
+
     async def start(self) -> None:
         self.fetcher.add(self.partition)
         await self.turns()
@@ -67,11 +77,24 @@ class Following(Bench):
         future.set_exception(error)
         await self.turns()
 
-    async def respond(self, **partition: Any) -> None:
+    async def respond(self, session: int = 0, **partition: Any) -> None:
         """To a fetch: with the fields of its one partition."""
         partition = {"partition_index": 0, "error_code": ErrorCode.none} | partition
         fields = {"responses": [{"topic_id": TOPIC_ID, "partitions": [partition]}]}
-        await self.respond_all(FETCH, {"error_code": ErrorCode.none} | fields)
+        await self.respond_all(FETCH, {"error_code": ErrorCode.none, "session_id": session} | fields)
+
+    async def respond_without_news(self, session: int) -> None:
+        fields = {"error_code": ErrorCode.none, "session_id": session, "responses": []}
+        await self.respond_all(FETCH, fields)
+
+    @property
+    def session(self) -> tuple[int, int]:
+        """Of the last request: its id and its epoch."""
+        return self.requests[-1].session_id, self.requests[-1].session_epoch
+
+    @property
+    def is_named(self) -> bool:
+        return bool(self.requests[-1].topics)
 
     async def list_offset(self, offset: int, error: ErrorCode = ErrorCode.none) -> None:
         partition = {"partition_index": 0, "error_code": error, "offset": offset}
@@ -119,7 +142,7 @@ def test_request_names_the_replica_its_leader_epoch_and_the_epoch_of_its_last_re
         state = request.replica_state
         assert (state.replica_id, state.replica_epoch) == (1, 77)
         assert (request.min_bytes, request.max_bytes) == (1, 2000)
-        assert (request.session_id, request.session_epoch) == (0, -1)
+        assert (request.session_id, request.session_epoch) == (0, 0)
         assert [topic.topic_id for topic in request.topics] == [TOPIC_ID]
         wanted = following.wanted
         assert (wanted.fetch_offset, wanted.log_start_offset) == (3, 0)
@@ -293,6 +316,88 @@ def test_failure_is_retried_after_the_backoff(failure: Callable[[Following], Awa
         assert following.range == (0, 0, 0)
         await following.respond(records=batch(1, leader_epoch=EPOCH), high_watermark=1)
         assert following.range == (0, 1, 1)
+
+    run(scenario)
+
+
+def test_session_names_a_partition_again_only_if_it_has_changed() -> None:
+    async def scenario(following: Following) -> None:
+        await following.start()
+        await following.respond(session=9, high_watermark=0, log_start_offset=0)
+        assert (following.session, following.is_named) == ((9, 1), False)
+        await following.respond_without_news(9)
+        assert (following.session, following.is_named) == ((9, 2), False)
+        await following.respond(session=9, records=batch(3, leader_epoch=EPOCH), high_watermark=2)
+        assert (following.session, following.wanted.fetch_offset) == ((9, 3), 3)
+        await following.respond(session=9, high_watermark=3)
+        assert (following.session, following.is_named, following.range) == ((9, 4), False, (0, 3, 3))
+        following.elect(EPOCH + 1)
+        following.fetcher.add(following.partition)
+        await following.respond_without_news(9)
+        assert (following.session, following.wanted.current_leader_epoch) == ((9, 5), EPOCH + 1)
+
+    run(scenario)
+
+
+def test_response_in_a_session_for_another_role_is_dropped() -> None:
+    async def scenario(following: Following) -> None:
+        await following.start()
+        await following.respond(session=9, high_watermark=0)
+        following.elect(EPOCH + 1)
+        following.fetcher.add(following.partition)
+        await following.respond(session=9, records=batch(3, leader_epoch=EPOCH), high_watermark=3)
+        assert following.range == (0, 0, 0)
+        assert following.wanted.current_leader_epoch == EPOCH + 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.fetch_session_id_not_found,
+        ErrorCode.invalid_fetch_session_epoch,
+        ErrorCode.fetch_session_topic_id_error,
+    ],
+)
+def test_refused_session_is_begun_anew_at_once(error: ErrorCode) -> None:
+    async def scenario(following: Following) -> None:
+        await following.start()
+        await following.respond(session=9, high_watermark=0)
+        await following.respond_all(FETCH, {"error_code": error, "responses": []})
+        assert (following.session, following.wanted.fetch_offset) == ((9, 0), 0)
+        await following.respond(session=10, high_watermark=0)
+        assert (following.session, following.is_named) == ((10, 1), False)
+
+    run(scenario)
+
+
+def test_lost_response_begins_a_new_session() -> None:
+    async def scenario(following: Following) -> None:
+        await following.start()
+        await following.respond(session=9, high_watermark=0)
+        await following.fail(BrokerDisconnected("the leader has stopped"))
+        await elapse(BACKOFF + 0.1)
+        assert (following.session, following.is_named) == ((9, 0), True)
+
+    run(scenario)
+
+
+def test_partition_in_backoff_is_forgotten_and_named_again() -> None:
+    async def scenario(following: Following) -> None:
+        following.fetcher.add(following.other_partition())
+        await following.start()
+        empty = {"partitions": [{"partition_index": 0, "error_code": ErrorCode.none, "high_watermark": 0}]}
+        both = [{"topic_id": each} | empty for each in (TOPIC_ID, OTHER_ID)]
+        await following.respond_all(FETCH, {"error_code": ErrorCode.none, "session_id": 9, "responses": both})
+        await following.respond(session=9, error_code=ErrorCode.unknown_leader_epoch)
+        (forgotten,) = following.requests[-1].forgotten_topics_data
+        assert (forgotten.topic_id, forgotten.partitions) == (TOPIC_ID, (0,))
+        assert (following.session, following.is_named) == ((9, 2), False)
+        await elapse(BACKOFF + 0.1)
+        await following.respond_without_news(9)
+        assert (following.session, following.wanted.partition) == ((9, 3), 0)
+        assert following.requests[-1].forgotten_topics_data == ()
 
     run(scenario)
 
