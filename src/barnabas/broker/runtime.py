@@ -6,15 +6,15 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.broker import Broker
 from barnabas.broker.environment import Environment
 from barnabas.broker.garbage import FrozenObjects
+from barnabas.handlers.pipeline import Stage
 
 logger = logging.getLogger("broker")
 
@@ -23,7 +23,8 @@ def serve(
     config: BrokerConfig,
     *,
     on_ready: Callable[[Broker], None] = lambda _: None,
-    holds: LoopHolds | None = None,
+    environment: Environment | None = None,
+    stages: Sequence[Stage] = (),
 ) -> None:
     """Run a broker until SIGINT or SIGTERM. Raises the error that prevents the start or stops the broker.
 
@@ -35,7 +36,7 @@ def serve(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, _on_signal, number, stop)
-        broker = Broker(config, Environment(holds=holds or LoopHolds()))
+        broker = Broker(config, environment, stages=stages)
         try:
             await broker.start()
             if not stop.is_set():
@@ -97,11 +98,16 @@ class BrokerThread:
     """A broker on an event loop in a background thread. `start` returns when the broker is ready."""
 
     def __init__(
-        self, config: BrokerConfig, *, clock: Clock | None = None, holds: LoopHolds | None = None
+        self,
+        config: BrokerConfig,
+        *,
+        environment: Environment | None = None,
+        stages: Sequence[Stage] = (),
     ) -> None:
         self._config: BrokerConfig = config
-        self.holds: LoopHolds = holds or LoopHolds()
-        self._environment: Environment = Environment(clock=clock or SystemClock(), holds=self.holds)
+        self._stages: Sequence[Stage] = stages
+        self._environment: Environment = environment or Environment()
+        self.holds: LoopHolds = self._environment.holds
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -137,7 +143,7 @@ class BrokerThread:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        broker = Broker(self._config, self._environment)
+        broker = Broker(self._config, self._environment, stages=self._stages)
         try:
             await broker.start()
             self.broker = broker

@@ -80,12 +80,18 @@ class _TcpProtocol(asyncio.BufferedProtocol):
             self._transport.abort()
 
 
-def tcp_connect(loop: AbstractEventLoop, *, receive_buffer: int = -1) -> Connect:
-    """Connects by TCP. `receive_buffer` is the size of the socket's buffer; with -1 the kernel chooses."""
+def tcp_connect(
+    loop: AbstractEventLoop, *, receive_buffer: int = -1, local_host: str | None = None
+) -> Connect:
+    """Connects by TCP, from the address `local_host` if there is one.
+
+    `receive_buffer` is the size of the socket's buffer; with -1 the kernel chooses.
+    """
+    local_address = None if local_host is None else (local_host, 0)
 
     async def connect(endpoint: Endpoint, receiver: Receiver) -> Transport:
         transport, protocol = await loop.create_connection(
-            lambda: _TcpProtocol(receiver), endpoint.host, endpoint.port
+            lambda: _TcpProtocol(receiver), endpoint.host, endpoint.port, local_addr=local_address
         )
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

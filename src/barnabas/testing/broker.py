@@ -13,12 +13,12 @@ import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from barnabas.testing.admin import Admin, config_text
 
 _HOST: Final = "127.0.0.1"
-_FOR_TESTS: Final[Mapping[str, str]] = {
+FOR_TESTS: Final[Mapping[str, str]] = {
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.num.partitions": "1",
@@ -45,7 +45,11 @@ class Host(Protocol):
 
     def stop(self) -> None: ...
     def kill(self) -> None: ...
-    def loop_holds(self) -> dict[str, tuple[int, float]]: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def command(self, **command: Any) -> Any:
+        """Execute a command inside the broker (`barnabas.testing.control`). Raises RuntimeError."""
+        ...
 
 
 class Broker:
@@ -74,6 +78,7 @@ class Broker:
         self._directory: Path | None = None
         self._remove_directory: weakref.finalize[[Path], Broker] | None = None
         self._host: Host | None = None
+        self._is_paused: bool = False
 
     # --- life ------------------------------------------------------------------------------------------
 
@@ -89,15 +94,26 @@ class Broker:
 
     def stop(self) -> None:
         """Stop cleanly. The data stays for the next `start()`. Does nothing if it is stopped."""
-        host, self._host = self._host, None
+        host, self._host, self._is_paused = self._host, None, False
         if host is not None:
             host.stop()
 
     def kill(self) -> None:
         """Stop uncleanly: `kill -9` of a child process; in a thread, no flush and no clean shutdown."""
-        host, self._host = self._host, None
+        host, self._host, self._is_paused = self._host, None, False
         if host is not None:
             host.kill()
+
+    def pause(self) -> None:
+        """Stop the child process with SIGSTOP: it keeps its connections and answers nothing."""
+        self._running().pause()
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Let a paused broker go on. Does nothing if it is not paused."""
+        if self._is_paused:
+            self._running().resume()
+            self._is_paused = False
 
     def restart(self) -> None:
         """Stop cleanly, if it runs, and start again on the same port with the same data."""
@@ -184,14 +200,17 @@ class Broker:
     def running(self) -> bool:
         return self._host is not None
 
+    @property
+    def paused(self) -> bool:
+        return self._is_paused
+
     def loop_holds(self) -> dict[str, tuple[int, float]]:
         """Holds of the event loop longer than 20 ms: count and longest in seconds, by API or job.
 
         Seconds are CPU time of the loop's thread: how busy the machine is does not matter.
         """
-        if self._host is None:
-            raise RuntimeError(f"{self!r} is not running: start() it first")
-        return self._host.loop_holds()
+        holds = self.command("loop_holds")
+        return {name: (int(count), float(seconds)) for name, (count, seconds) in holds.items()}
 
     @property
     def worst_loop_hold(self) -> float:
@@ -201,13 +220,22 @@ class Broker:
     def __repr__(self) -> str:
         where = f"{_HOST}:{self._port}" if self._port else "no port yet"
         kind = "process" if self._process else "thread"
-        return f"<Broker {where}, {kind}, {'running' if self.running else 'stopped'}>"
+        state = "paused" if self.paused else "running" if self.running else "stopped"
+        return f"<Broker {where}, {kind}, {state}>"
 
     # --- inside ----------------------------------------------------------------------------------------
 
-    def _admin(self) -> Admin:
+    def command(self, verb: str, **arguments: Any) -> Any:
+        """Execute a command inside the broker: for this package. Raises RuntimeError."""
+        return self._running().command(verb=verb, **arguments)
+
+    def _running(self) -> Host:
         if self._host is None:
             raise RuntimeError(f"{self!r} is not running: start() it first")
+        return self._host
+
+    def _admin(self) -> Admin:
+        self._running()
         return Admin(_HOST, self.port)
 
     def _prepare_directory(self) -> Path:
@@ -223,7 +251,7 @@ class Broker:
 
     def _properties(self, directory: Path) -> dict[str, str]:
         return {
-            **_FOR_TESTS,
+            **FOR_TESTS,
             "log.dirs": str(directory / "kafka-logs"),
             **self._config,
             "listeners": f"PLAINTEXT://{_HOST}:{self._port}",

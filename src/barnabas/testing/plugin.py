@@ -12,6 +12,9 @@
 - `kafka_broker_factory`: brokers of this test alone, for those that need their own configuration:
   `broker = kafka_broker_factory(process=True, config={"message.max.bytes": 1000})`.
 - `kafka_broker_session`: the shared broker itself, for fixtures that live longer than a test.
+- `kafka_cluster`: a running `barnabas.testing.Cluster`, three brokers by default:
+  `@pytest.mark.kafka_cluster(brokers=3, racks=["a", "b", "c"], config={"min.insync.replicas": 2})`. Tests
+  with an equal marker share a cluster. After a test it is healed and emptied.
 
 Options: `--kafka-broker-mode thread|process` (or `kafka_broker_mode` in the ini file), and in the ini file
 `kafka_broker_config`, lines of `key = value` for the shared broker.
@@ -28,9 +31,14 @@ import pytest
 
 if TYPE_CHECKING:
     from barnabas.testing.broker import Broker
+    from barnabas.testing.cluster import Cluster
+    from barnabas.testing.cluster_pool import ClusterPool
 
 _MODES = ("thread", "process")
 _MARKER = "kafka_topic(partitions=1, config=None): how the topic of the fixture kafka_topic is created"
+_CLUSTER_MARKER = (
+    "kafka_cluster(brokers=3, racks=None, config=None): the cluster of the fixture kafka_cluster"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,6 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
+    config.addinivalue_line("markers", _CLUSTER_MARKER)
 
 
 @pytest.fixture(scope="session")
@@ -92,6 +101,25 @@ def kafka_broker_factory(pytestconfig: pytest.Config) -> Iterator[Callable[..., 
             return brokers.enter_context(Broker(**arguments))  # type: ignore[arg-type]
 
         yield factory
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster_pool() -> Iterator["ClusterPool"]:
+    """The clusters of this run, one for each marker."""
+    from barnabas.testing.cluster_pool import ClusterPool
+
+    with ClusterPool() as pool:
+        yield pool
+
+
+@pytest.fixture
+def kafka_cluster(kafka_cluster_pool: "ClusterPool", request: pytest.FixtureRequest) -> Iterator["Cluster"]:
+    """A running `Cluster` with all replicas in sync, without other tests' topics and groups."""
+    marker = request.node.get_closest_marker("kafka_cluster")
+    if marker is not None and marker.args:
+        raise pytest.UsageError("the marker kafka_cluster takes arguments by name: brokers, racks, config")
+    with kafka_cluster_pool.lend(**(marker.kwargs if marker else {})) as cluster:
+        yield cluster
 
 
 def _mode(config: pytest.Config) -> str:

@@ -2,20 +2,22 @@
 
 The child gets its configuration as one line of JSON on its standard input and answers with one line:
 `ready <port>`, or `failed <why>`. Its input stays open: the end of input stops the child. The kernel closes
-it however the parent ends. A byte requests a line of JSON with the holds of the child's event loop. Its log
-goes to a file.
+it however the parent ends. A further line is a command in JSON (`barnabas.testing.control`), which the child
+answers with a line of JSON, `{"value": ...}` or `{"error": "..."}`. Its log goes to a file.
 """
 
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import barnabas
 from barnabas.testing.broker import BrokerStartError
@@ -34,6 +36,8 @@ class ProcessHost:
     def __init__(self, log: Path) -> None:
         self._log: Path = log
         self._process: subprocess.Popen[bytes] | None = None
+        self._commands: threading.Lock = threading.Lock()
+        self._is_paused: bool = False
 
     def start(self, properties: Mapping[str, str]) -> int:
         with self._log.open("ab") as log:
@@ -72,6 +76,7 @@ class ProcessHost:
         if process is None:
             return
         process.terminate()
+        self.resume()
         try:
             process.wait(_STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -80,13 +85,36 @@ class ProcessHost:
             raise RuntimeError(f"{late}; the end of its log:\n{self._tail()}") from None
         self._close()
 
-    def loop_holds(self) -> dict[str, tuple[int, float]]:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            return {}
-        process.stdin.write(b"?")
-        line = _read_line(process.stdout, _ANSWER_TIMEOUT)
-        return {name: (int(count), float(seconds)) for name, (count, seconds) in json.loads(line).items()}
+    def command(self, **command: Any) -> Any:
+        """Raises RuntimeError with the reason if the child refuses the command or does not answer."""
+        with self._commands:
+            process = self._process
+            if process is None or process.stdin is None or process.stdout is None:
+                raise RuntimeError("the broker is not running")
+            if self._is_paused:
+                raise RuntimeError("the broker is paused: resume it first")
+            try:
+                process.stdin.write(json.dumps(command).encode() + b"\n")
+                answer = json.loads(_read_line(process.stdout, _ANSWER_TIMEOUT))
+            except (OSError, ValueError):
+                raise RuntimeError(
+                    f"the broker does not answer; the end of its log:\n{self._tail()}"
+                ) from None
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer["value"]
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+        self._is_paused = True
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+        self._is_paused = False
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
 
     def kill(self) -> None:
         if self._process is not None:
@@ -96,6 +124,7 @@ class ProcessHost:
 
     def _close(self) -> None:
         process, self._process = self._process, None
+        self._is_paused = False
         if process is not None:
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:

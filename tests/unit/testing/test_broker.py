@@ -29,8 +29,15 @@ class FakeHost:
     def kill(self) -> None:
         self.calls.append("kill")
 
-    def loop_holds(self) -> dict[str, tuple[int, float]]:
-        return {"Metadata": (2, 0.03), "job x": (1, 0.5)}
+    def pause(self) -> None:
+        self.calls.append("pause")
+
+    def resume(self) -> None:
+        self.calls.append("resume")
+
+    def command(self, **command: object) -> object:
+        assert command == {"verb": "loop_holds"}
+        return {"Metadata": [2, 0.03], "job x": [1, 0.5]}
 
 
 @pytest.fixture
