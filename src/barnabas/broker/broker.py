@@ -33,6 +33,7 @@ from barnabas.broker.known_storage import (
     directories_to_remember,
     find_store,
 )
+from barnabas.broker.leader_balance import LeaderBalance
 from barnabas.broker.limits import raise_open_files_limit
 from barnabas.broker.maintenance_context import MaintenanceContext
 from barnabas.broker.metadata_changes import MetadataChanges
@@ -135,8 +136,9 @@ class Broker:
         self._follows_changes = True
         self._member.start()
         self.settings.take_dynamic(self._cluster.image.broker_configs)
-        self._report_strays()
+        self._set_strays_aside()
         self._housekeeping.start()
+        self._leader_balance.start()
         self._cleaner.start()
         self._server.start(self._dispatcher.on_frame)
         self._groups.start(self._cluster.image)
@@ -245,6 +247,9 @@ class Broker:
         self._housekeeping: Housekeeping = Housekeeping(
             context, self._flusher, self._groups, self._transactions, self._partitions
         )
+        self._leader_balance: LeaderBalance = LeaderBalance(
+            self.settings, self._controller, self._store_thread, self.holds
+        )
         flush = self._flusher.request_due
         self._cleaner: LogCleaner = LogCleaner(context, self._fs, self._unlinker, flush)
 
@@ -258,12 +263,15 @@ class Broker:
         )
         self._undo.append(self._stop_member)
 
-    def _report_strays(self) -> None:
-        def is_known(name: tuple[str, int]) -> bool:
-            return self._cluster.image.partition(*name) is not None
-
-        for path in self._logs.strays(is_known):
+    def _set_strays_aside(self) -> None:
+        image, broker_id = self._cluster.image, self.config.broker_id
+        for name in self._logs.strays(lambda name: image.partition(*name) is not None):
+            path = self._logs.path_of(name)
             logger.warning("%s belongs to no topic and is not used; `barnabas adopt` registers it", path)
+        for name in self._logs.strays(lambda name: broker_id in image.replicas(*name)):
+            if any(each in image.registrations for each in image.replicas(*name)):
+                logger.warning("%s was reassigned to other brokers. Its log is set aside as stray.", name)
+                self._partitions.set_aside(name)
 
     # --- running --------------------------------------------------------------------------------------
 
@@ -294,6 +302,7 @@ class Broker:
         for name in change.image.topics if change.broker_configs else change.topic_configs:
             self._partitions.apply_config(name)
             yield
+        self._member.on_configs_applied(change)
         self._groups.follow(change.image, change.topics)
         self._transactions.follow(change.image, change.topics)
 
@@ -327,6 +336,7 @@ class Broker:
     async def _stop_housekeeping(self, clean: bool) -> None:
         self._server.stop_accepting()
         await self._housekeeping.stop()
+        await self._leader_balance.stop()
         await self._cleaner.stop()
         if clean:
             self._server.stop_dispatching()

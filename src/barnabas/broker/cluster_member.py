@@ -50,6 +50,11 @@ class ClusterMember:
         if change.brokers_changed or change.controller_changed or _has_new_topic_without_state(change):
             self._wake()
 
+    def on_configs_applied(self, change: ClusterChange) -> None:
+        """The settings of topics and brokers are in force here: the controller's policy knows them now."""
+        if change.topic_configs or change.broker_configs:
+            self._wake()
+
     async def stop(self) -> None:
         task, self._task = self._task, None
         if task is not None:

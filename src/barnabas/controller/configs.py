@@ -24,6 +24,7 @@ from barnabas.base.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.controller.config_changes import changed_configs, check_form
+from barnabas.controller.min_isr_changes import check_min_isr_change, elr_clearing
 from barnabas.controller.requests import (
     NO_ERROR,
     ConfigAlteration,
@@ -110,14 +111,17 @@ class ConfigAdmin:
         else:
             version, before = stat.version, nodes.read(path, data, nodes.decode_config)
         after = changed_configs(request, before)
+        change = (request.resource_type, request.resource_name, before, after)
+        check_min_isr_change(*change)
         self._validate(request, after)
         if after == before:
             return []
+        operations = elr_clearing(self._cluster.image, *change)
         if request.resource_type == ResourceType.TOPIC:
-            return [Check(paths.topic(request.resource_name)), _write(path, after, version)]
-        if not after and version is not None:
-            return [Delete(path, version)]
-        return [_write(path, after, version)]
+            operations.append(Check(paths.topic(request.resource_name)))
+        elif not after and version is not None:
+            return [*operations, Delete(path, version)]
+        return [*operations, _write(path, after, version)]
 
     def _path_of(self, request: Request) -> str:
         name = request.resource_name

@@ -6,7 +6,8 @@ is the controller's queue.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from barnabas.base.errors import NotController, StorageError
 from barnabas.controller.decision_writes import activation, decision_operations
@@ -28,6 +29,8 @@ from barnabas.metadata.store import (
 )
 
 logger = logging.getLogger("controller")
+
+T = TypeVar("T")
 
 _ATTEMPTS = 10
 
@@ -120,6 +123,24 @@ class Controller:
             raise NotController("The partition was changed meanwhile.") from error
         except StoreError as error:
             raise StorageError(str(error)) from error
+
+    def decide(self, decide: Callable[[], tuple[Sequence[Decision], T]]) -> T:
+        """Write what `decide` decides about the image, in one transaction. Returns its result.
+
+        It decides again if another process has changed one of the partitions. Raises NotController.
+        """
+        for _ in range(_ATTEMPTS):
+            self._term()
+            decisions, result = decide()
+            if not decisions:
+                return result
+            try:
+                self.transaction(self.operations(decisions))
+            except (BadVersion, NodeExists, NoNode) as error:
+                self._reread(error)
+                continue
+            return result
+        raise NotController("Other processes change the same partitions.")
 
     def operations(self, decisions: Sequence[Decision]) -> list[Operation]:
         return decision_operations(decisions, self._term().epoch, self.store)

@@ -5,7 +5,9 @@ removes the old ones (`PartitionChange`). Its progress is in the topic's node, s
 with it. A new reassignment replaces one that goes on.
 """
 
+import logging
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from barnabas.base.errors import (
@@ -22,6 +24,8 @@ from barnabas.controller.controller import Controller
 from barnabas.controller.partition_change import Election, PartitionChange
 from barnabas.controller.reconciliation import Brokers, Decision
 from barnabas.metadata.image import PartitionImage, TopicImage
+
+logger = logging.getLogger("controller")
 
 
 class Reassignment(NamedTuple):
@@ -40,17 +44,27 @@ def reassign(
     controller: Controller, requests: Sequence[Reassignment], *, may_change_factor: bool = True
 ) -> list[ReassignmentResult]:
     """Begin, replace or cancel reassignments. Those that are valid are written in one transaction."""
-    brokers = Brokers(controller.image.registrations)
-    decisions: list[Decision] = []
-    results: list[ReassignmentResult] = []
-    for request in requests:
-        try:
-            decisions += _decide(controller, brokers, request, may_change_factor)
+
+    def decide() -> tuple[list[Decision], list[ReassignmentResult]]:
+        brokers = Brokers(controller.image.registrations)
+        decisions: dict[TopicPartition, list[Decision]] = {}
+        results: list[ReassignmentResult] = []
+        for request in requests:
+            try:
+                decided = _decide(controller, brokers, request, may_change_factor)
+            except NoReassignmentInProgress as error:
+                results.append(ReassignmentResult(request.topic_partition, error.code))
+                continue
+            except KafkaError as error:
+                results.append(ReassignmentResult(request.topic_partition, error.code, error.message))
+                continue
+            decisions[request.topic_partition] = decided  # A partition may be named twice: the last counts.
             results.append(ReassignmentResult(request.topic_partition))
-        except KafkaError as error:
-            results.append(ReassignmentResult(request.topic_partition, error.code, error.message))
-    if decisions:
-        controller.write(decisions)
+        return list(chain.from_iterable(decisions.values())), results
+
+    results = controller.decide(decide)
+    altered = sum(result.error is ErrorCode.none for result in results)
+    logger.info("Altered %d of %d partition reassignments", altered, len(results))
     return results
 
 
@@ -95,7 +109,7 @@ def _cancel(
     controller: Controller, topic: TopicImage, partition: PartitionImage, change: PartitionChange
 ) -> None:
     if not partition.is_reassigning:
-        raise NoReassignmentInProgress("No partition reassignment is in progress.")
+        raise NoReassignmentInProgress
     replicas = _without(partition.replicas, partition.adding)
     isr = _without(partition.isr, partition.adding)
     allows_unclean = controller.policy.allows_unclean_election(topic)

@@ -104,6 +104,7 @@ def _is_settled(partition: PartitionImage, brokers: Brokers) -> bool:
     """Most partitions, most of the time: everything in sync is electable, and one of it leads."""
     return (
         partition.leader in partition.isr
+        and not partition.elr  # It ends when `min.insync.replicas` allows that.
         and brokers.electable.issuperset(partition.isr)
         and not _has_restarted_leader(partition, brokers)
         and (not brokers.unclean or brokers.unclean.isdisjoint({*partition.isr, *partition.elr}))

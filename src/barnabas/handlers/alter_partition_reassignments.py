@@ -1,39 +1,53 @@
 """AlterPartitionReassignments (45), versions 0 and 1: other replicas for partitions (KIPs 455, 860).
 
-Answered as by a Kafka cluster of one broker: the assignment that is in force is accepted and changes
-nothing, brokers that are not registered are INVALID_REPLICA_ASSIGNMENT, and there is no reassignment to
-cancel.
+The controller begins, replaces and cancels reassignments; another broker answers NOT_CONTROLLER. Those of one
+request that are valid are written together. Version 1 may forbid to change the replication factor.
 
-Deviation: a partition whose replicas are on other brokers than those registered (an adopted log directory)
-cannot be moved: INVALID_REPLICA_ASSIGNMENT, with a message.
+Deviation: `timeout_ms` is read and not used: what is decided is in force when the response is sent.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode, InvalidReplicaAssignment
-from barnabas.controller.assignments import check_replicas
-from barnabas.handlers.context import ClusterContext, Request
-from barnabas.metadata.image import ClusterImage
+from barnabas.base.errors import ErrorCode, KafkaError
+from barnabas.base.ids import TopicPartition
+from barnabas.controller.reassignments import Reassignment, reassign
+from barnabas.handlers.context import ControllerContext, Request
+from barnabas.metadata.store import StoreError
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
-    from kio.schema.alter_partition_reassignments.v1.request import AlterPartitionReassignmentsRequest
+    from kio.schema.alter_partition_reassignments.v1.request import (
+        AlterPartitionReassignmentsRequest,
+        ReassignablePartition,
+    )
 
-_Verdict = tuple[ErrorCode, str | None]
 
-
-def handle(context: ClusterContext, request: Request) -> Reply:
+async def handle(context: ControllerContext, request: Request) -> Reply:
     body: AlterPartitionReassignmentsRequest = request.body
+    requested = [_reassignment(topic.name, each) for topic in body.topics for each in topic.partitions]
+    may_change_factor = body.allow_replication_factor_change
+    try:
+        results = await context.store.run(
+            reassign, context.controller, requested, may_change_factor=may_change_factor
+        )
+    except KafkaError as error:
+        return _refused(body, error.code, error.message)
+    except StoreError as error:
+        return _refused(body, ErrorCode.not_controller, str(error))
+    remaining = iter(results)
     return Reply(
         error_code=ErrorCode.none,
-        allow_replication_factor_change=body.allow_replication_factor_change,
+        allow_replication_factor_change=may_change_factor,
         responses=[
             Reply(
                 name=topic.name,
                 partitions=[
-                    _result(context.image, topic.name, each.partition_index, each.replicas)
-                    for each in topic.partitions
+                    Reply(
+                        partition_index=result.topic_partition.partition,
+                        error_code=result.error,
+                        error_message=result.message,
+                    )
+                    for _, result in zip(topic.partitions, remaining, strict=False)
                 ],
             )
             for topic in body.topics
@@ -41,23 +55,24 @@ def handle(context: ClusterContext, request: Request) -> Reply:
     )
 
 
-def _result(image: ClusterImage, name: str, number: int, replicas: Sequence[int] | None) -> Reply:
-    code, message = _verdict(image, name, number, replicas)
-    return Reply(partition_index=number, error_code=code, error_message=message)
+def _reassignment(topic: str, each: "ReassignablePartition") -> Reassignment:
+    replicas = None if each.replicas is None else tuple(map(int, each.replicas))
+    return Reassignment(TopicPartition(topic, each.partition_index), replicas)
 
 
-def _verdict(image: ClusterImage, name: str, number: int, replicas: Sequence[int] | None) -> _Verdict:
-    if name not in image.topics:
-        return ErrorCode.unknown_topic_or_partition, f"Unable to find a topic named {name}."
-    partition = image.partition(name, number)
-    if partition is None:
-        return ErrorCode.unknown_topic_or_partition, f"Unable to find partition {name}:{number}."
-    if replicas is None:
-        return ErrorCode.no_reassignment_in_progress, None
-    try:
-        check_replicas(replicas, image)
-    except InvalidReplicaAssignment as error:
-        return ErrorCode.invalid_replica_assignment, error.message
-    if tuple(replicas) != partition.replicas:
-        return ErrorCode.invalid_replica_assignment, "This broker cannot move a partition to other replicas"
-    return ErrorCode.none, None
+def _refused(body: "AlterPartitionReassignmentsRequest", code: ErrorCode, message: str) -> Reply:
+    return Reply(
+        error_code=code,
+        error_message=message,
+        allow_replication_factor_change=body.allow_replication_factor_change,
+        responses=[
+            Reply(
+                name=topic.name,
+                partitions=[
+                    Reply(partition_index=each.partition_index, error_code=code, error_message=message)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ],
+    )

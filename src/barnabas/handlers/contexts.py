@@ -28,7 +28,13 @@ _FAMILIES = {
     "topics": ("Metadata", "CreateTopics", "DeleteTopics", "CreatePartitions"),
     "configs": ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs", "ListConfigResources"),
     "log_dirs": ("DescribeLogDirs", "AlterReplicaLogDirs"),
-    "controller": ("AlterPartition", "BrokerHeartbeat"),
+    "controller": (
+        "AlterPartition",
+        "BrokerHeartbeat",
+        "ElectLeaders",
+        "AlterPartitionReassignments",
+        "ListPartitionReassignments",
+    ),
     "coordinators": ("FindCoordinator",),
     "groups": (
         "OffsetCommit",

@@ -4,8 +4,6 @@ Topics come in order of their names, all of them when none is named. The answer 
 `response_partition_limit` partitions, or `max.request.partition.size.limit` if that is less, and says where
 to go on. A cursor that names a topic which was not requested, or a negative partition, is INVALID_REQUEST
 for every topic.
-
-Deviation: there are no eligible leader replicas (KIP-966); both lists are empty.
 """
 
 from typing import TYPE_CHECKING
@@ -78,8 +76,8 @@ def _described(topic: TopicImage, page: list[PartitionImage], brokers: VisibleBr
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replicas,
                 isr_nodes=partition.isr,
-                eligible_leader_replicas=(),
-                last_known_elr=(),
+                eligible_leader_replicas=partition.elr,
+                last_known_elr=partition.last_known_elr,
                 offline_replicas=brokers.offline(partition.replicas),
             )
             for partition in page

@@ -1,49 +1,67 @@
 """ElectLeaders (43), versions 0 to 2: the preferred leader, or an unclean election (KIPs 183, 460).
 
-With one broker there is no other to elect: a partition that it leads is ELECTION_NOT_NEEDED, one without
-a leader stays so, with Kafka's error. When all partitions are meant (null), those that need no election are
-left out and their topics stay.
+The controller elects; another broker answers NOT_CONTROLLER. A partition that has the leader which the
+election is for is ELECTION_NOT_NEEDED. When all partitions are meant (null), those are left out and their
+topics stay, as in Kafka.
+
+Deviation: `timeout_ms` is read and not used: leaders are elected when the response is sent.
 """
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode
-from barnabas.handlers.context import ClusterContext, Request
-from barnabas.metadata.image import NO_LEADER, PartitionImage
+from barnabas.base.errors import ErrorCode, KafkaError
+from barnabas.base.ids import TopicPartition
+from barnabas.controller.leader_elections import ElectionResult, elect_leaders
+from barnabas.controller.partition_change import Election
+from barnabas.handlers.context import ControllerContext, Request
+from barnabas.metadata.store import StoreError
 from barnabas.wire import Reply
 
 if TYPE_CHECKING:
     from kio.schema.elect_leaders.v2.request import ElectLeadersRequest
 
-_PREFERRED, _UNCLEAN = 0, 1
-_MESSAGES = {
-    ErrorCode.election_not_needed: "Leader election not needed for topic partition.",
-    ErrorCode.preferred_leader_not_available: "The preferred leader was not available.",
-    ErrorCode.eligible_leaders_not_available: "Eligible topic partition leaders are not available.",
-}
+_ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
-def handle(context: ClusterContext, request: Request) -> Reply:
+async def handle(context: ControllerContext, request: Request) -> Reply:
     body: ElectLeadersRequest = request.body
-    if body.election_type not in (_PREFERRED, _UNCLEAN):
-        return _unknown_type(body)
-    if body.topic_partitions is None:
-        results = _all(context, body.election_type)
-    else:
-        results = [
-            Reply(
-                topic=topic.topic,
-                partition_result=[
-                    _result(context, body.election_type, topic.topic, number) for number in topic.partitions
-                ],
-            )
+    election = _ELECTIONS.get(body.election_type)
+    if election is None:
+        return _refused(body, ErrorCode.invalid_request, f"Unknown election type {body.election_type}")
+    partitions = None
+    if body.topic_partitions is not None:
+        partitions = [
+            TopicPartition(topic.topic, number)
             for topic in body.topic_partitions
+            for number in topic.partitions
         ]
-    return Reply(error_code=ErrorCode.none, replica_election_results=results)
+    try:
+        results = await context.store.run(elect_leaders, context.controller, election, partitions)
+    except KafkaError as error:
+        return _refused(body, error.code, error.message)
+    except StoreError as error:
+        return _refused(body, ErrorCode.not_controller, str(error))
+    names = context.image.topics if body.topic_partitions is None else ()
+    found: dict[str, list[Reply]] = defaultdict(list, {name: [] for name in names})
+    for result in results:
+        if partitions is not None or result.error is not ErrorCode.election_not_needed:
+            found[result.topic_partition.topic].append(_result(result))
+    return Reply(
+        error_code=ErrorCode.none,
+        replica_election_results=[
+            Reply(topic=topic, partition_result=partitions) for topic, partitions in found.items()
+        ],
+    )
 
 
-def _unknown_type(body: "ElectLeadersRequest") -> Reply:
-    code, message = ErrorCode.invalid_request, f"Unknown election type {body.election_type}"
+def _result(result: ElectionResult) -> Reply:
+    number = result.topic_partition.partition
+    return Reply(partition_id=number, error_code=result.error, error_message=result.message)
+
+
+def _refused(body: "ElectLeadersRequest", code: ErrorCode, message: str) -> Reply:
+    """The error is repeated for each partition: version 0 has no error of the whole request."""
     return Reply(
         error_code=code,
         replica_election_results=[
@@ -57,37 +75,3 @@ def _unknown_type(body: "ElectLeadersRequest") -> Reply:
             for topic in body.topic_partitions or ()
         ],
     )
-
-
-def _all(context: ClusterContext, election_type: int) -> list[Reply]:
-    found = []
-    for topic in context.image.topics.values():
-        codes = {number: _code(election_type, each) for number, each in topic.partitions.items()}
-        failed = [
-            Reply(partition_id=number, error_code=code, error_message=_MESSAGES[code])
-            for number, code in codes.items()
-            if code is not ErrorCode.election_not_needed
-        ]
-        found.append(Reply(topic=topic.name, partition_result=failed))
-    return found
-
-
-def _result(context: ClusterContext, election_type: int, name: str, number: int) -> Reply:
-    topic = context.image.topics.get(name)
-    partition = None if topic is None else topic.partitions.get(number)
-    if partition is None:
-        missing = f"No such topic as {name}" if topic is None else f"No such partition as {name}-{number}"
-        code, message = ErrorCode.unknown_topic_or_partition, missing
-    else:
-        code = _code(election_type, partition)
-        message = _MESSAGES[code]
-    return Reply(partition_id=number, error_code=code, error_message=message)
-
-
-def _code(election_type: int, partition: PartitionImage) -> ErrorCode:
-    if election_type == _PREFERRED:
-        is_there = partition.leader != NO_LEADER and partition.leader == partition.replicas[0]
-        return ErrorCode.election_not_needed if is_there else ErrorCode.preferred_leader_not_available
-    if partition.leader != NO_LEADER:
-        return ErrorCode.election_not_needed
-    return ErrorCode.eligible_leaders_not_available

@@ -108,3 +108,8 @@ class ClusterImage:
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(partition)
+
+    def replicas(self, topic: str, partition: int) -> tuple[int, ...]:
+        """Empty if there is no such partition."""
+        found = self.partition(topic, partition)
+        return () if found is None else found.replicas

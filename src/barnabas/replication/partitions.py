@@ -1,11 +1,12 @@
 """Every partition of this broker, found by topic name or topic id. Follows the cluster image."""
 
+import logging
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from barnabas.base.clock import Clock, SystemClock
 from barnabas.base.config.log_config import LogConfig
-from barnabas.base.errors import UnknownTopicId, UnknownTopicOrPartition
+from barnabas.base.errors import KafkaError, UnknownTopicId, UnknownTopicOrPartition
 from barnabas.base.ids import TopicPartition
 from barnabas.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
 from barnabas.replication.flusher import Flusher
@@ -19,6 +20,8 @@ from barnabas.replication.partition_environment import (
     no_fetchers,
 )
 from barnabas.storage.logs import Logs
+
+logger = logging.getLogger("replication")
 
 _PARTITIONS_PER_STEP = 50
 _REPLICA_LAG_TIME_MAX_MS = 30_000
@@ -175,6 +178,13 @@ class Partitions:
             partition.close()
             self._hosted_logs.drop(partition.topic_partition)
         self._hosted_logs.settle()
+
+    def set_aside(self, name: TopicPartition) -> None:
+        """Rename the log of a partition that is not on this broker any more."""
+        try:
+            self._logs.set_aside_log(name)
+        except KafkaError as error:
+            logger.error("Cannot set aside the log of %s: %s", name, error.message)
 
     def finish_deletions(self) -> None:
         self._hosted_logs.finish_deletions()

@@ -236,9 +236,12 @@ class Logs:
     def directory_of(self, key: TopicPartition) -> LogDirectory | None:
         return self._table.roots.get(key)
 
-    def strays(self, is_known: Callable[[TopicPartition], bool]) -> list[Path]:
-        """Directories of partitions that the metadata does not have here; they are left alone."""
-        return [self._table.roots[key].path / str(key) for key in self if not is_known(key)]
+    def strays(self, is_known: Callable[[TopicPartition], bool]) -> list[TopicPartition]:
+        """Logs of partitions that the metadata does not have here."""
+        return [key for key in self if not is_known(key)]
+
+    def path_of(self, key: TopicPartition) -> Path:
+        return self._table.roots[key].path / str(key)
 
     # ---- creation and deletion
 

@@ -1,8 +1,9 @@
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.controller.members import Connect, Members
 
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.config.listeners import Listener
@@ -13,8 +14,6 @@ from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import NO_CONTROLLER
 from barnabas.metadata.membership import LogHistory, Membership
 from barnabas.metadata.sqlite_store import SqliteStore
-
-Connect = Callable[[], ClusterMetadata]
 
 
 def register(cluster: ClusterMetadata, broker_id: int) -> Membership:
@@ -73,3 +72,12 @@ def three_brokers(cluster: ClusterMetadata) -> ClusterMetadata:
     for broker_id in (1, 2):
         register(cluster, broker_id)
     return cluster
+
+
+@pytest.fixture
+def members(connect: Connect, settings: BrokerConfig) -> Members:
+    """Brokers 0, 1 and 2, each with a session of its own. Broker 0 is the controller."""
+    found = Members(connect, settings)
+    for broker_id in (0, 1, 2):
+        found.start(broker_id)
+    return found

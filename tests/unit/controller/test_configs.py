@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from tests.unit.controller.conftest import Connect
+from tests.unit.controller.members import Connect
 
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.errors import ErrorCode

@@ -1,91 +1,17 @@
-import random
 from pathlib import Path
 
 import pytest
 from tests.fakes.lost_responses import LostResponses
-from tests.unit.controller.conftest import Connect
+from tests.unit.controller.members import Member, Members, propose
 
 from barnabas.base.config.broker_config import BrokerConfig
-from barnabas.base.config.listeners import Listener
 from barnabas.base.errors import ErrorCode, NotController, StaleBrokerEpoch
-from barnabas.base.ids import TopicPartition
 from barnabas.controller.brokers import begin_controlled_shutdown
-from barnabas.controller.controller import Controller
-from barnabas.controller.isr_changes import alter_partitions
-from barnabas.controller.leader_elections import elect_leaders, imbalanced
-from barnabas.controller.partition_change import Election
-from barnabas.controller.policy import TopicPolicy
-from barnabas.controller.reassignments import Reassignment, reassign
-from barnabas.controller.requests import NewTopic
-from barnabas.controller.topics import TopicAdmin
 from barnabas.metadata import paths
 from barnabas.metadata.cluster import ClusterMetadata
-from barnabas.metadata.image import NO_LEADER, PartitionImage
-from barnabas.metadata.isr_proposal import IsrProposal
-from barnabas.metadata.membership import LogHistory, Membership
+from barnabas.metadata.image import NO_LEADER
+from barnabas.metadata.membership import LogHistory
 from barnabas.metadata.store import StoreError
-
-TP = TopicPartition("t", 0)
-
-
-class Member:
-    """A broker as the store sees it: a session, a membership, a controller's role."""
-
-    def __init__(self, broker_id: int, connect: Connect, config: BrokerConfig) -> None:
-        self.cluster: ClusterMetadata = connect()
-        listener = Listener("PLAINTEXT", "PLAINTEXT", "localhost", 9092 + broker_id)
-        self.membership: Membership = Membership(self.cluster, broker_id, [listener])
-        self.controller: Controller = Controller(
-            self.cluster, self.membership, TopicPolicy(self.cluster, config)
-        )
-
-    def start(self, history: LogHistory | None = None) -> None:
-        self.membership.join(history or LogHistory())
-
-    def stop(self) -> None:
-        self.cluster.close()
-        self.cluster.store.close()
-
-    def react(self) -> None:
-        self.cluster.refresh(["/"])
-        self.controller.react()
-
-    @property
-    def partition(self) -> PartitionImage:
-        self.cluster.refresh(["/"])
-        return self.cluster.image.topics["t"].partitions[0]
-
-
-class Members:
-    def __init__(self, connect: Connect, config: BrokerConfig) -> None:
-        self._connect: Connect = connect
-        self._config: BrokerConfig = config
-        self.all: dict[int, Member] = {}
-
-    def start(self, broker_id: int, history: LogHistory | None = None) -> Member:
-        member = self.all[broker_id] = Member(broker_id, self._connect, self._config)
-        member.start(history)
-        return member
-
-    def create(self, *replicas: int, configs: dict[str, str | None] | None = None) -> None:
-        first = self.all[min(self.all)]
-        first.react()
-        topics = TopicAdmin(first.cluster, self._config, random.Random(1))
-        (created,) = topics.create_topics(
-            [NewTopic("t", assignments=((0, replicas),), configs=configs or {})]
-        )
-        assert created.error is ErrorCode.none, created
-
-    def stop(self, broker_id: int) -> None:
-        self.all.pop(broker_id).stop()
-
-
-@pytest.fixture
-def members(connect: Connect, settings: BrokerConfig) -> Members:
-    found = Members(connect, settings)
-    for broker_id in (0, 1, 2):
-        found.start(broker_id)
-    return found
 
 
 def test_brokers_are_activated_in_the_order_they_are_noticed(members: Members) -> None:
@@ -247,25 +173,6 @@ def test_controlled_shutdown_hands_leadership_over(members: Members) -> None:
         begin_controlled_shutdown(controller, 1, epoch + 1)
 
 
-def propose(members: Members, *isr: int, **changes: int) -> tuple[ErrorCode, PartitionImage | None]:
-    """The leader, broker 1, proposes an ISR. `changes` replace what it knows."""
-    first = members.all[0]
-    topic = first.cluster.image.topics["t"]
-    partition = topic.partitions[0]
-    epochs = {number: each.epoch for number, each in first.cluster.image.brokers.items()}
-    epochs.update({2: changes["epoch_of_2"]} if "epoch_of_2" in changes else {})
-    proposal = IsrProposal(
-        topic.topic_id,
-        0,
-        changes.get("leader_epoch", partition.leader_epoch),
-        changes.get("partition_epoch", partition.state_version),
-        tuple((each, epochs.get(each, 0)) for each in isr),
-    )
-    leader = changes.get("leader", 1)
-    (result,) = alter_partitions(first.controller, leader, epochs[leader], [proposal])
-    return result.error, result.state
-
-
 def test_leader_shrinks_and_expands_the_isr(members: Members) -> None:
     members.create(1, 2, 0)
     error, state = propose(members, 1, 2)
@@ -312,42 +219,3 @@ def test_replica_that_shuts_down_cannot_join_the_isr(members: Members) -> None:
     begin_controlled_shutdown(members.all[0].controller, 2, members.all[2].membership.epoch)
     assert members.all[0].partition.isr == (1, 0)
     assert propose(members, 1, 2, 0)[0] is ErrorCode.ineligible_replica
-
-
-def test_preferred_leader_is_elected_on_request_and_when_leaders_are_imbalanced(members: Members) -> None:
-    members.create(1, 2)
-    members.stop(1)
-    members.all[0].react()
-    members.start(1)
-    members.all[0].react()
-    controller = members.all[0].controller
-    (missing,) = elect_leaders(controller, Election.PREFERRED, [TP])
-    assert missing.error is ErrorCode.preferred_leader_not_available
-    assert imbalanced(controller.image, 10) == []
-    error, _ = propose(members, 2, 1, leader=2)
-    assert error is ErrorCode.none
-    assert imbalanced(controller.image, 10) == [TP]
-    assert imbalanced(controller.image, 100) == []
-    (elected,) = elect_leaders(controller, Election.PREFERRED, [TP])
-    assert elected.error is ErrorCode.none
-    assert members.all[0].partition.leader == 1
-    (again,) = elect_leaders(controller, Election.PREFERRED, [TP])
-    assert again.error is ErrorCode.election_not_needed
-
-
-def test_reassignment_goes_on_by_the_isr_and_can_be_cancelled(members: Members) -> None:
-    members.create(1)
-    controller = members.all[0].controller
-    (begun,) = reassign(controller, [Reassignment(TP, (2,))])
-    assert begun.error is ErrorCode.none
-    moving = members.all[0].partition
-    assert (moving.replicas, moving.adding, moving.removing, moving.leader) == ((2, 1), (2,), (1,), 1)
-    reassign(controller, [Reassignment(TP, None)])
-    assert members.all[0].partition.replicas == (1,)
-    (nothing,) = reassign(controller, [Reassignment(TP, None)])
-    assert nothing.error is ErrorCode.no_reassignment_in_progress
-    reassign(controller, [Reassignment(TP, (2,))])
-    error, _ = propose(members, 1, 2)
-    assert error is ErrorCode.new_leader_elected
-    done = members.all[0].partition
-    assert (done.replicas, done.isr, done.leader, done.adding, done.removing) == ((2,), (2,), 2, (), ())

@@ -1,7 +1,7 @@
 import threading
 
 import pytest
-from tests.unit.controller.conftest import Connect
+from tests.unit.controller.members import Connect
 
 from barnabas.base.errors import UnknownServerError
 from barnabas.controller.producer_ids import ProducerIds, take_block

@@ -2,7 +2,7 @@ import json
 from uuid import UUID
 
 import pytest
-from tests.unit.controller.conftest import Connect
+from tests.unit.controller.members import Connect
 
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.errors import ErrorCode

@@ -1,7 +1,8 @@
 """Broker keys that older Kafka releases knew and the configuration files of the ZooKeeper days still carry.
 
 They are described only when set. These have an effect: the four host and port keys (the listener,
-when `listeners` is absent) and `log.message.timestamp.difference.max.ms`.
+when `listeners` is absent), `log.message.timestamp.difference.max.ms` and
+`leader.imbalance.per.broker.percentage`.
 """
 
 from barnabas.base.config.keys import ConfigKey
