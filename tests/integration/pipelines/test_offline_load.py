@@ -147,9 +147,12 @@ def test_compaction_leaves_closed_hours_with_one_file_and_every_row(
     before = table(tmp_path, "orders")
     target = delta(tmp_path, "orders")
     open_hour = [file for file in target.files() if "hour=2" in file.partition]
+    planned = target.read(pipelines_spark)
     done = list(compact(pipelines_spark, target, 1 << 20, datetime(2026, 1, 1, 2, 30, tzinfo=UTC)))
     assert {each.partition[-1] for each in done} == {"0", "1"}
     assert all(each.files_before > 1 and each.files_after == 1 for each in done)
+    assert planned.count() == COUNT  # a query of Spark keeps the files of its version
+    assert target.read(pipelines_spark).count() == COUNT
     assert [file for file in target.files() if "hour=2" in file.partition] == open_hour
     assert len([file for file in target.files() if "hour=2" not in file.partition]) == 2
     order = ["partition", "offset"]

@@ -210,17 +210,6 @@ def test_compaction_joins_small_files_of_closed_hours(table: DeltaLakeTable) -> 
     assert list(table.compact(datetime(2026, 1, 1, 1, 30, tzinfo=UTC))) == []
 
 
-def test_a_reader_keeps_its_version_while_the_table_is_compacted(table: DeltaLakeTable) -> None:
-    for batch in range(4):
-        table.write_batch(frame([batch]), batch, HOURS, writer="w")
-    reader = deltalake.DeltaTable(table.location)
-    dataset = reader.to_pyarrow_dataset()
-    list(table.compact())
-    assert table.vacuum() == 0
-    assert sorted(dataset.to_table()["offset"].to_pylist()) == [0, 1, 2, 3]
-    assert sorted(reader.to_pandas()["offset"]) == [0, 1, 2, 3]
-
-
 def test_a_stream_compacts_as_it_goes(table: DeltaLakeTable) -> None:
     for batch in range(45):
         table.write_batch(frame([batch]), batch, HOURS, writer="w")
