@@ -18,6 +18,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from tests.faults.random_life.violation import require
+from tests.faults.stream_life.slow_upstream import SlowUpstream
 from tests.faults.stream_life.source_model import SourceModel
 from tests.faults.stream_life.stream import Stream
 
@@ -75,12 +76,14 @@ class Driver:
         *,
         dies_in: str = "",
         worker_dies: bool = False,
+        is_slow: bool = False,
     ) -> None:
         self._stream: Stream = stream
         self._servers: str = servers
         self._source: SourceModel = source
         self._dies_in: str = dies_in
         self._worker_dies: bool = worker_dies
+        self._is_slow: bool = is_slow
         self._run_id: str = str(uuid4())
         self._reader: Any = make_stream_reader(self._source_options(), _READ)
 
@@ -157,6 +160,9 @@ class Driver:
             reader, copy = pickle.loads(pickle.dumps((self._reader, writer)))
             rows = self._rows(reader.read(part), dies=self._worker_dies and attempt == 0)
             with ExitStack() as stack:
+                if self._is_slow:
+                    upstream = stack.enter_context(SlowUpstream.watched())
+                    rows = upstream.one_by_one(rows)
                 stack.enter_context(patch.object(TaskContext, "_taskContext", context))
                 if self._worker_dies and attempt == 0:
                     # A process that is killed aborts nothing.

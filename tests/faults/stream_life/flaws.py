@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from tests.faults.stream_life.slow_upstream import SlowUpstream
 
 from barnabas.client.admin.group_offsets import commit_offsets
 from barnabas.spark import exactly_once, stream_reader
@@ -81,3 +82,8 @@ def new_partitions_begin_at_their_end(patch: pytest.MonkeyPatch) -> None:
         )
 
     patch.setattr(stream_reader, "plan_ranges", plan)
+
+
+def nothing_is_sent_while_rows_are_awaited(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Producer, "attend", lambda _: None)
+    patch.setattr(SlowUpstream, "patience", 1.0)

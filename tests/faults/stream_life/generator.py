@@ -35,6 +35,8 @@ class Mix:
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
     kinds: tuple[str, ...] = KINDS
     deaths: tuple[str, ...] = _DEATHS
+    ways: tuple[str, ...] = ("", "", "", "worker", "slow")
+    """Of runs to the end."""
     poison: float = 0.05
     """The share of records that the user's query was not made for."""
 
@@ -56,7 +58,7 @@ def _step(rng: random.Random, kind: str, mix: Mix) -> Step:
                 return Step(kind, partition=partition, amount=1, option="poison")
             return Step(kind, partition=partition, amount=rng.randint(1, 6))
         case "run":
-            return Step(kind, stream_id, option=rng.choice(("", "", "", "worker")))
+            return Step(kind, stream_id, option=rng.choice(mix.ways))
         case "kill":
             return Step(kind, stream_id, option=rng.choice(mix.deaths))
         case "copy":

@@ -52,14 +52,18 @@ def run(scene: Scene, step: Step) -> None:
     """To the end of the data, or to the error that there must be."""
     stream = scene.streams.get(step.stream_id)
     if stream is not None:
-        run_to_the_end(scene, step.stream_id, stream, worker_dies=step.option == "worker")
+        run_to_the_end(scene, step.stream_id, stream, way=step.option)
         scene.counts["ran"] += 1
 
 
-def run_to_the_end(scene: Scene, stream_id: int, stream: Stream, *, worker_dies: bool = False) -> bool:
-    """Whether it came there. Else it ended with an error that it must end with, or may."""
+def run_to_the_end(scene: Scene, stream_id: int, stream: Stream, *, way: str = "") -> bool:
+    """Whether it came there. Else it ended with an error that it must end with, or may.
+
+    Ways: `worker`, the first worker of every task dies; `slow`, a user function takes its time.
+    """
     demand = demand_of(stream, scene.source)
-    driver = scene.driver(stream, scene.servers, scene.source, worker_dies=worker_dies)
+    changed = {"worker": {"worker_dies": True}, "slow": {"is_slow": True}}.get(way, {})
+    driver = scene.driver(stream, scene.servers, scene.source, **changed)
     try:
         with _withholding(scene):
             driver.run()

@@ -24,10 +24,11 @@ class Hunt:
     weights: Mapping[str, int]
     kinds: tuple[str, ...] = ("sink",)
     deaths: tuple[str, ...] = ("written", "task")
+    ways: tuple[str, ...] = ("", "", "", "worker")
 
     @property
     def mix(self) -> Mix:
-        return Mix({"produce": 6, "run": 5, **self.weights}, self.kinds, self.deaths, poison=0.0)
+        return Mix({"produce": 6, "run": 5, **self.weights}, self.kinds, self.deaths, self.ways, poison=0.0)
 
 
 _HUNTS = (
@@ -38,6 +39,7 @@ _HUNTS = (
     Hunt(flaws.three_answers_without_records_end_a_range, {"withhold": 4}),
     Hunt(flaws.progress_is_not_in_the_transaction, {"kill": 4, "time_out": 2}),
     Hunt(flaws.new_partitions_begin_at_their_end, {"grow": 2}),
+    Hunt(flaws.nothing_is_sent_while_rows_are_awaited, {}, ways=("slow",)),
 )
 
 

@@ -30,6 +30,10 @@ TRACES: dict[str, list[Step]] = {
         *(Step("kill", option="written"), Step("run")),
     ],
     "a worker is killed": [Step("start", option="sink"), *_MORE, Step("run", option="worker")],
+    "rows come slowly": [
+        *(Step("start", option="sink"), *_MORE, Step("run", option="slow")),
+        *(Step("start", 1, option="pair"), *_MORE, Step("run", 1, option="slow")),
+    ],
     "a broker is killed before the commit": [*_begun("sink"), *_MORE, Step("kill", option="broker-written")],
     "a driver that was taken for dead goes on": [
         *_begun("sink"),

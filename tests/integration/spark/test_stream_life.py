@@ -69,7 +69,8 @@ def test_life_on_spark(spark: "SparkSession", name: str, tmp_path: Path) -> None
 def test_random_life_on_spark(spark: "SparkSession", seed: int, tmp_path: Path) -> None:
     from tests.faults.stream_life.spark_driver import SparkDriver
 
-    mix = Mix(_WEIGHTS, kinds=("sink", "loose", "shared", "pair"), deaths=("committed",))
+    ways = ("", "", "", "worker")  # slow rows on Spark: test_sink_lives.py
+    mix = Mix(_WEIGHTS, kinds=("sink", "loose", "shared", "pair"), deaths=("committed",), ways=ways)
     lived = live(generate(seed, 25, mix), tmp_path, partial(SparkDriver, spark))
 
     assert lived.failure is None, str(lived.failure)
