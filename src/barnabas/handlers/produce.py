@@ -33,8 +33,8 @@ from barnabas.handlers.produce_append import DEFERRED, Append, VerifiedAppend
 from barnabas.handlers.repeated_produce import Repetitions
 from barnabas.handlers.transaction_verification import (
     Verification,
-    consents_at_once,
     has_transactional,
+    verifies_at_once,
 )
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
@@ -166,7 +166,7 @@ class _Shortcut:
         if (
             records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_MASK
             and not repeated.is_ongoing(records)
-            and not consents_at_once(
+            and not verifies_at_once(
                 self._context, repeated.version, repeated.transactional_id, repeated.partition, records
             )
         ):
@@ -207,7 +207,7 @@ def _verify_and_append(
         try:
             # Looked up again: the partition may have been deleted, and its log with it.
             found = _find_hosted(context, header.version, kept)
-            _forward(_append_all(context, connection, header, kept, found, append), pending)
+            pending.become(_append_all(context, connection, header, kept, found, append))
         except Exception:
             logger.exception(
                 "Unexpected error in a Produce request of %r: the connection is closed", connection
@@ -258,7 +258,7 @@ def _unpack_and_append(
             results[topic].partitions[index] = result
         # What was appended before the unpacking may be acknowledged by now.
         append.waiting = [each for each in append.waiting if each[0].must_wait(each[1], request.acks)]
-        _forward(_answer(context, connection, header, request, results, append), pending)
+        pending.become(_answer(context, connection, header, request, results, append))
 
     _start(context, connection, unpack_then_append())
     return pending
@@ -312,7 +312,7 @@ def _create_and_append(
         if connection.is_closed:
             return
         hosted = _find_hosted(context, header.version, kept)
-        _forward(_append(context, connection, header, kept, hosted), pending)
+        pending.become(_append(context, connection, header, kept, hosted))
 
     task = asyncio.get_running_loop().create_task(create_then_append())
     _creating.add(task)
@@ -321,24 +321,6 @@ def _create_and_append(
 
 
 _creating: set[asyncio.Task[None]] = set()
-
-
-def _forward(result: Parts | Pending | None, pending: Pending) -> None:
-    """Complete `pending` with `result`: the request had to wait before its records could be appended."""
-    if not isinstance(result, Pending):
-        pending.complete(result or [])
-        return
-    inner = result
-
-    def on_change() -> None:
-        if inner.is_done:
-            pending.complete(inner.parts)
-        elif not inner.holds_back:
-            pending.release()  # appended: later batches need not wait for the acknowledgement
-
-    pending.on_cancel(inner.cancel)
-    inner.when_complete(on_change)
-    on_change()
 
 
 def _copied(topic: TopicRecords) -> TopicRecords:

@@ -2,12 +2,12 @@
 
 From one Produce of a connection to the next usually only the correlation id and the records differ: client
 id, acks, timeout, topic and partition are the same bytes. After such a request (one topic, one partition)
-went the long way, the bytes around its records are remembered with the partition they led to. A request with
+went the full path, the bytes around its records are remembered with the partition they led to. A request with
 the same bytes goes straight to `Partition.append`, and its answer is the remembered one with other numbers.
 Measured: 10 microseconds instead of 27.
 
-Whatever is unusual, an error, tags, another shape, the first batch of a transaction to which the coordinator
-does not consent at once, is left to the long way, which decides from the beginning.
+Whatever is unusual, an error, tags, another shape, the first batch of a transaction that the coordinator
+does not verify at once, is left to the full path, which decides from the beginning.
 """
 
 import struct

@@ -7,7 +7,7 @@ itself, and the coordinator verifies that the partition is part of it, unless
 (`storage.transaction_guards`): a marker that comes before the append voids the verification.
 
 The coordinator of the transaction may be this broker or another one (`transaction.partition_verification`),
-so its answer may be there at once or come later. `consents_at_once` is the short way for a coordinator on
+so its answer may be there at once or come later. `verifies_at_once` is the short way for a coordinator on
 this broker. While the markers of the transaction before are being written the coordinator answers
 CONCURRENT_TRANSACTIONS. For clients of version 2 the broker retries, because a retry by the client costs
 more. Errors are converted as in Kafka's Produce: a retriable error becomes NOT_ENOUGH_REPLICAS, since old
@@ -87,7 +87,7 @@ def has_transactional(topics: list[TopicRecords]) -> bool:
     return False
 
 
-def consents_at_once(
+def verifies_at_once(
     context: RecordContext,
     version: int,
     transactional_id: str | None,

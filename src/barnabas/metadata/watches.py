@@ -260,7 +260,7 @@ class Watches:
             try:
                 self._doorbell.open()
             except OSError as error:
-                logger.debug("No doorbell for the metadata store; polling: %s", error)
+                logger.debug("Cannot be notified of changes of the metadata store; polling: %s", error)
 
     def _look(self, reader: "_ChangeReader") -> None:
         self._store.tick()

@@ -89,7 +89,7 @@ class ProducerStates:
     # ---- before an append
 
     def has_ongoing(self, producer_id: int, epoch: int) -> bool:
-        """Whether a transaction of just this epoch is open here, so that its next batch needs no consent."""
+        """Whether a transaction of just this epoch is open here: its next batch needs no verification."""
         entry = self.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset != NO_OFFSET and entry.epoch == epoch
 

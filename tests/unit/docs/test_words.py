@@ -24,6 +24,8 @@ _WORDS = {
     "the living": "live brokers",
     "front door": "the command barnabas",
     "front doors": "the command lines",
+    "consent": "verify",
+    "consents": "verifies",
     "where there is none": "if the topic does not exist",
 }
 """Words that are not used, and what to write instead."""

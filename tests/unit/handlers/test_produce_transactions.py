@@ -155,7 +155,7 @@ def test_refusals(
     assert producing.end_offset() == 0
 
 
-def test_what_needs_no_consent_is_stored_though_another_partition_is_refused(
+def test_what_needs_no_verification_is_stored_though_another_partition_is_refused(
     producing: Producing, coordinator: FakeCoordinator
 ) -> None:
     producing.code(txn_batch())
@@ -278,7 +278,7 @@ def test_batches_of_an_open_transaction_take_the_shortcut(producing: Producing, 
     assert producing.end_offset() == 2
 
 
-def test_first_batch_of_the_next_transaction_takes_the_shortcut_with_consent(
+def test_first_batch_of_the_next_transaction_takes_the_shortcut_once_verified(
     producing: Producing, coordinator: FakeCoordinator
 ) -> None:
     producing.code(txn_batch())
@@ -293,7 +293,7 @@ def test_first_batch_of_the_next_transaction_takes_the_shortcut_with_consent(
 
 
 @pytest.mark.parametrize("version", [BEFORE_ADDING, NEWEST])
-def test_first_batch_without_consent_does_not_take_the_shortcut(
+def test_first_batch_that_is_not_verified_does_not_take_the_shortcut(
     producing: Producing, coordinator: FakeCoordinator, version: int
 ) -> None:
     producing.code(txn_batch(), version=version)

@@ -13,11 +13,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from barnabas.pipelines.common.text import (
-    TOO_LONG,
     as_record,
     first_reason,
     is_ahead,
-    is_too_long,
+    json_checks,
     with_date_and_hour,
     with_json,
 )
@@ -37,12 +36,8 @@ def parse(records: DataFrame) -> DataFrame:
 
 
 def _error() -> Column:
-    missing = [(sf.col(f"json.{name}").isNull(), f"missing {name}") for name in _REQUIRED]
     return first_reason(
-        (is_too_long(), TOO_LONG),
-        (sf.col("text").isNull(), "not UTF-8"),
-        (sf.col("json").isNull() | sf.col("json._malformed").isNotNull(), "not JSON"),
-        *missing,
+        *json_checks(_REQUIRED),
         (~sf.col("type").isin(*TYPES), "unknown type"),
         (sf.col("time").isNull(), "bad time"),
         (is_ahead(sf.col("time")), "time in the future"),

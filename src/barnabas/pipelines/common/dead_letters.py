@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from barnabas.pipelines.common.record_bytes import header_bytes, length_of, record_bytes
+
 SUFFIX = ".dead-letters"
 LEAST_LIMIT = 8192
 """Bytes that a topic of dead letters has to take, for the reasons and the beginning of a value."""
 _RESERVED = 4096
 """Bytes of a record that are not the original's: the batch's header, lengths, and the headers of a letter."""
 _HEADERS = "array<struct<key:string,value:binary>>"
-_PER_HEADER = 10
 
 
 def topic_of(source: str) -> str:
@@ -62,21 +63,22 @@ class LetterSizes:
         """key, value, headers and timestamp of the rows that have an `error`, none larger than fits."""
         failed = parsed.where(sf.col("error").isNotNull())
         marks = sf.array(
-            _header("original-size", _size().cast("string")), _header("payload-table", sf.lit(self.table))
+            _header("original-size", record_bytes().cast("string")),
+            _header("payload-table", sf.lit(self.table)),
         ).cast(_HEADERS)
         is_large = self._is_too_large()
         reasons = sf.when(is_large, sf.concat(_reasons(pipeline), marks)).otherwise(_reasons(pipeline))
         quarter = self.room // 4
         key = sf.when(is_large, _beginning("key", sf.lit(quarter))).otherwise(sf.col("key"))
-        headers = sf.when(is_large & (_header_bytes() > quarter), sf.lit(None)).otherwise(sf.col("headers"))
+        headers = sf.when(is_large & (header_bytes() > quarter), sf.lit(None)).otherwise(sf.col("headers"))
         cut = failed.withColumns({"_reasons": reasons, "_key": key, "_headers": headers, "_large": is_large})
         cut = cut.drop("key", "headers").withColumnsRenamed({"_key": "key", "_headers": "headers"})
-        left = sf.lit(self.room) - _length("key") - _header_bytes()
+        left = sf.lit(self.room) - length_of("key") - header_bytes()
         value = sf.when(sf.col("_large"), _beginning("value", left)).otherwise(sf.col("value"))
         return _letters(cut.withColumn("value", value), sf.col("_reasons"))
 
     def _is_too_large(self) -> Column:
-        return _size() > self.room
+        return record_bytes() > self.room
 
 
 def _letters(failed: DataFrame, reasons: Column) -> DataFrame:
@@ -96,23 +98,6 @@ def _reasons(pipeline: str) -> Column:
 
 def _header(key: str, value: Column) -> Column:
     return sf.struct(sf.lit(key).alias("key"), value.cast("binary").alias("value"))
-
-
-def _size() -> Column:
-    """Of a record before compression, from above."""
-    return _length("key") + _length("value") + _header_bytes()
-
-
-def _length(column: str) -> Column:
-    return sf.coalesce(sf.octet_length(column), sf.lit(0))
-
-
-def _header_bytes() -> Column:
-    def add(total: Column, header: Column) -> Column:
-        value = sf.coalesce(sf.octet_length(header["value"]), sf.lit(0))
-        return total + sf.octet_length(header["key"]) + value + _PER_HEADER
-
-    return sf.coalesce(sf.aggregate("headers", sf.lit(0), add), sf.lit(0))
 
 
 def _beginning(column: str, size: Column) -> Column:

@@ -1,5 +1,7 @@
 """First steps of parsing that all pipelines share: text from bytes, JSON to strings, times that may be."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
@@ -36,6 +38,16 @@ def is_ahead(time: Column) -> Column:
 def first_reason(*checks: tuple[Column, str]) -> Column:
     """The reason of the first check that holds, else null."""
     return sf.coalesce(*(sf.when(condition, sf.lit(reason)) for condition, reason in checks))
+
+
+def json_checks(required: Sequence[str]) -> list[tuple[Column, str]]:
+    """Checks of what `with_json` has parsed: an object of a fair size that has the required fields."""
+    return [
+        (is_too_long(), TOO_LONG),
+        (sf.col("text").isNull(), "not UTF-8"),
+        (sf.col("json").isNull() | sf.col("json._malformed").isNotNull(), "not JSON"),
+        *((sf.col(f"json.{name}").isNull(), f"missing {name}") for name in required),
+    ]
 
 
 def with_date_and_hour(frame: DataFrame, time: str) -> DataFrame:

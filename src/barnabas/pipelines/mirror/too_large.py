@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from barnabas.pipelines.common.record_bytes import record_bytes
 from barnabas.pipelines.mirror.offset_map import TopicPartition
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 CODEC = "zstd"
 _OVERHEAD = 200
 """Of a batch with one record, from above: its header, and the lengths in front of its fields."""
-_PER_HEADER = 10
 _SIZES = "topic string, partition int, offset bigint, size bigint"
 _COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
 
@@ -52,14 +52,7 @@ class LargeRecord:
 
 def record_size() -> Column:
     """Of a record in a batch of its own, before compression, from above."""
-
-    def add(total: Column, header: Column) -> Column:
-        value = sf.coalesce(sf.octet_length(header["value"]), sf.lit(0))
-        return total + sf.octet_length(header["key"]) + value + _PER_HEADER
-
-    headers = sf.coalesce(sf.aggregate("headers", sf.lit(0), add), sf.lit(0))
-    lengths = [sf.coalesce(sf.octet_length(name), sf.lit(0)) for name in ("key", "value")]
-    return (lengths[0] + lengths[1] + headers + _OVERHEAD).cast("bigint")
+    return (record_bytes() + _OVERHEAD).cast("bigint")
 
 
 def large_records(
