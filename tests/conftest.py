@@ -28,6 +28,7 @@ _PROGRAMS = {
     "javac": "default-jdk-headless",
     "strace": "strace",
     "mvn": "maven",
+    "git": "git",
 }
 _REASON = re.compile(r"(?P<name>\S+) is missing; to get it: (?P<remedy>.*)")
 
