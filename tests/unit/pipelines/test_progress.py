@@ -28,19 +28,29 @@ class Terminal(io.StringIO):
 
 
 def test_progress_shows_rate_lag_and_batch() -> None:
-    assert str(progress_of("q", FakeQuery())) == "q: 1,234 rows/s, lag 13, batch 3 in 0.4 s"
+    one = FakeQuery(latest='{"t":{"0":6,"1":17}}')
+    assert str(progress_of("q", one)) == "q: 1,234 rows/s, lag 11, batch 3 in 0.4 s"
+
+
+def test_topics_that_lag_most_are_named() -> None:
+    assert "lag 13 (t 11, u 2)," in str(progress_of("q", FakeQuery()))
+    many = FakeQuery(latest='{"a":{"0":1},"b":{"0":2000},"c":{"0":3},"d":{"0":0},"t":{"0":9,"1":7}}')
+    assert "lag 2,008 (b 2,000, t 4, c 3)," in str(progress_of("q", many))
+    none = FakeQuery(latest='{"t":{"0":5,"1":7},"u":{"0":0}}')
+    assert "lag 0," in str(progress_of("q", none))
 
 
 def test_lag_is_unknown_if_the_source_does_not_report_it() -> None:
     state = progress_of("q", FakeQuery(latest="null"))
     assert state is not None
-    assert state.lag is None
+    assert state.lags == {}
+    assert "lag ?," in str(state)
 
 
 def test_what_is_no_topic_in_an_offset_is_left_alone() -> None:
-    state = progress_of("q", FakeQuery(end='{"t":{"0":5},"note":"x","more":{"t":{"0":1}}}'))
+    state = progress_of("q", FakeQuery(end='{"@ids t=x":{},"@initial t-0=1":{},"t":{"0":5}}'))
     assert state is not None
-    assert state.lag == 1 + 17 + 2
+    assert state.lags == {"t": 1 + 17, "u": 2}
 
 
 def test_terminal_has_one_line_that_is_written_over() -> None:

@@ -1,17 +1,20 @@
 """Progress of queries on the terminal: rows per second, lag, the last batch. One live line, or plain lines
 in a log.
 
-Lag is what the source knew to be there minus what the last batch has read, in records.
+Lag is what the source knew to be there minus what the last batch has read, in records
+(`offsetsBehindLatest` of `barnabas.spark.progress`). If several topics lag, those that lag most are named.
 """
 
-import json
 import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
+from barnabas.spark.query_progress import progress
+
 _PLAIN_INTERVAL = 10.0
+_NAMED_TOPICS = 3
 
 
 class Reporting(Protocol):
@@ -25,57 +28,44 @@ class Reporting(Protocol):
 class Progress:
     name: str
     rows_per_second: float
-    lag: int | None
+    lags: Mapping[str, int]
+    """By topic; empty if the source does not report it."""
     batch: int
     seconds: float
 
     def __str__(self) -> str:
-        lag = "?" if self.lag is None else f"{self.lag:,}"
         return (
-            f"{self.name}: {self.rows_per_second:,.0f} rows/s, lag {lag}, "
+            f"{self.name}: {self.rows_per_second:,.0f} rows/s, lag {self._lag}, "
             f"batch {self.batch} in {self.seconds:.1f} s"
         )
+
+    @property
+    def _lag(self) -> str:
+        if not self.lags:
+            return "?"
+        total = f"{sum(self.lags.values()):,}"
+        most = sorted((lag, topic) for topic, lag in self.lags.items() if lag)[-_NAMED_TOPICS:]
+        if len(self.lags) == 1 or not most:
+            return total
+        return f"{total} ({', '.join(f'{topic} {lag:,}' for lag, topic in reversed(most))})"
 
 
 def progress_of(name: str, query: Reporting) -> Progress | None:
     """None before the first batch."""
-    last = query.lastProgress
-    if not last:
+    last = progress(query)
+    if last is None:
         return None
-    sources = last["sources"]
-    lags = [_lag(source["endOffset"], source["latestOffset"]) for source in sources]
-    known = [lag for lag in lags if lag is not None]
+    lags: dict[str, int] = {}
+    for source in last["sources"]:
+        for topic, lag in source.get("offsetsBehindLatest", {}).items():
+            lags[topic] = lags.get(topic, 0) + lag
     return Progress(
         name,
-        float(last["processedRowsPerSecond"] or 0.0),
-        sum(known) if known else None,
+        float(last.get("processedRowsPerSecond") or 0.0),
+        lags,
         last["batchId"],
-        last["durationMs"].get("triggerExecution", 0) / 1000,
+        last.get("durationMs", {}).get("triggerExecution", 0) / 1000,
     )
-
-
-def _lag(end: object, latest: object) -> int | None:
-    there, read = _positions(latest), _positions(end)
-    if not there or not read:
-        return None
-    return sum(max(0, offset - read.get(partition, 0)) for partition, offset in there.items())
-
-
-def _positions(offsets: object) -> dict[tuple[str, str], int]:
-    """`{"topic": {"0": 5}}`, as text or not; keys that are no topics (initial offsets) are left alone."""
-    try:
-        topics = json.loads(offsets) if isinstance(offsets, str) else offsets
-    except ValueError:
-        return {}
-    if not isinstance(topics, Mapping):
-        return {}
-    return {
-        (topic, partition): offset
-        for topic, partitions in topics.items()
-        if isinstance(partitions, Mapping)
-        for partition, offset in partitions.items()
-        if isinstance(offset, int)
-    }
 
 
 class ProgressLine:
