@@ -1,7 +1,7 @@
 """A broker without a network: real metadata store, logs and partitions in a temporary directory, one
 thread.
 
-`ask` takes a request's fields, sends it through the bytes of the version asked with, and reads the answer's
+`ask` takes a request's fields, sends it through the bytes of the requested version, and reads the answer's
 bytes back with kio: what a client of that version would have got.
 """
 

@@ -96,7 +96,7 @@ def test_second_broker_on_the_directory_is_one_line(properties: Path, environmen
 
 
 @pytest.mark.parametrize("suffix", ["", ".sh"])
-def test_daemon_is_ready_when_the_command_returns_and_stops_when_told(
+def test_daemon_is_ready_when_the_command_returns_and_stops_on_command(
     properties: Path, environment: dict[str, str], suffix: str
 ) -> None:
     started = _command(environment, f"kafka-server-start{suffix}", "-daemon", str(properties))

@@ -56,7 +56,7 @@ def test_clients_produce_and_consume(broker: Broker) -> None:
     assert _consume(broker, "greetings", 1) == [b"hello"]
 
 
-def test_old_records_stay_unless_retention_is_asked_for() -> None:
+def test_old_records_stay_unless_retention_is_configured() -> None:
     from confluent_kafka import Consumer, Producer, TopicPartition
 
     often = {"log.retention.check.interval.ms": 20, "log.initial.task.delay.ms": 0}
@@ -115,7 +115,7 @@ def test_clean_stop_leaves_kafkas_marker(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("process", [False, True])
-def test_bad_configuration_is_told_in_one_line(process: bool) -> None:
+def test_bad_configuration_is_reported_in_one_line(process: bool) -> None:
     with (
         pytest.raises(BrokerStartError, match=r"log\.segment\.bytes") as error,
         Broker(process=process, config={"log.segment.bytes": "many"}),

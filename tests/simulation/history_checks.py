@@ -62,7 +62,9 @@ def _duplicates_and_foreign(history: History, logs: Logs) -> Iterator[Violation]
         for offset, value in log.records.items():
             write = known.get((partition, value))
             if write is None:
-                yield Violation("foreign-record", f"nobody wrote {value!r}, offset {offset} of {partition}")
+                yield Violation(
+                    "foreign-record", f"no producer wrote {value!r}, offset {offset} of {partition}"
+                )
             elif write.outcome is Outcome.FAILED:
                 details = f"{value!r} at offset {offset} of {partition}: its write was refused"
                 yield Violation("foreign-record", details, write.ended)

@@ -2,7 +2,7 @@
 
 What is only a hint or derived from the records may be deleted, emptied, cut, flipped or filled with nonsense:
 no record may be lost by it. Text is damaged so that it can be seen: a digit that became another one cannot be
-told from a right one, here as in Apache Kafka.
+distinguished from a right one, here as in Apache Kafka.
 """
 
 import random

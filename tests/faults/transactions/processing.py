@@ -1,7 +1,7 @@
 """Exactly once: of what a group reads, each record is in one committed transaction, and in one only.
 
 It holds for clients that commit their offsets in the transaction that sends the results. A transaction of
-unknown outcome of whose results nothing was seen counts as aborted once everything was read; as nobody can
+unknown outcome of whose results nothing was seen counts as aborted once everything was read; as no reader can
 tell before, what was never processed is looked for in drained histories only.
 """
 

@@ -46,12 +46,12 @@ def _member(*names: str, more: tuple[object, ...] = (), soak: Collection[str] = 
 
 
 def some_members(*names: str, soak: Collection[str] = ()) -> pytest.MarkDecorator:
-    """The test is told for each of these clients, as the parameter `client`; with some it takes long."""
+    """The test runs for each of these clients, as the parameter `client`; with some it takes long."""
     return pytest.mark.parametrize("client", [_member(name, soak=soak) for name in names])
 
 
 def members_with(parameter: str, *pairs: tuple[str, object]) -> pytest.MarkDecorator:
-    """Told for each (client, value of the parameter)."""
+    """Runs for each (client, value of the parameter)."""
     return pytest.mark.parametrize(
         ("client", parameter), [_member(name, more=(value,)) for name, value in pairs]
     )

@@ -45,8 +45,8 @@ OpenDriver = Callable[..., Driver]
 OpenMember = Callable[..., Member]
 OpenTransactor = Callable[..., TransactionalProducer]
 QUICK_GROUPS: Mapping[str, object] = {
-    # Members that die are missed soon, and what is heard with a heartbeat is heard at once. Whoever runs the
-    # tests against another broker starts it with these, and one partition of __consumer_offsets.
+    # Members that die are removed soon, and heartbeats bring changes at once. For tests against another
+    # broker: start it with these, and with one partition of __consumer_offsets.
     "group.min.session.timeout.ms": 100,
     "group.consumer.min.session.timeout.ms": 100,
     "group.consumer.session.timeout.ms": 2000,

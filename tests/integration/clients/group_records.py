@@ -1,4 +1,4 @@
-"""Records for the tests of groups: written without a client library, told apart by their values."""
+"""Records for the tests of groups: written without a client library, distinguished by their values."""
 
 from collections.abc import Iterable
 

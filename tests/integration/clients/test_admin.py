@@ -75,7 +75,7 @@ def _alter(admin: Any, topic: str, *changes: tuple[str, str | None, str], valida
 # --- topics ----------------------------------------------------------------------------------------------
 
 
-def test_topic_is_created_as_asked(admin: Any) -> None:
+def test_topic_is_created_as_requested(admin: Any) -> None:
     from confluent_kafka import TopicCollection
 
     _done(admin.create_topics([_new_topic("orders", 3, config={"retention.ms": "60000"})]))
@@ -122,7 +122,7 @@ def test_validation_alone_creates_nothing(admin: Any, kafka_broker: Broker) -> N
     assert "maybe" not in kafka_broker.topics()
 
 
-def test_deleted_topic_is_gone_and_can_be_created_anew(admin: Any, kafka_broker: Broker) -> None:
+def test_deleted_topic_does_not_exist_and_can_be_created_anew(admin: Any, kafka_broker: Broker) -> None:
     kafka_broker.create_topic("phoenix")
     with RawClient(kafka_broker.port) as client:
         before = topic_id(client, "phoenix")
@@ -225,7 +225,7 @@ def test_broker_describes_itself(admin: Any) -> None:
     golden: dict[str, dict[str, Any]] = json.loads(_GOLDEN.read_text())["broker"]
     (node,) = admin.describe_cluster().result(PATIENCE).nodes
     described = _done(admin.describe_configs([api.ConfigResource("broker", str(node.id))]))
-    # Type 0: set but unknown to Kafka; the last is an internal key, told only when it is set.
+    # Type 0: set but unknown to Kafka; the last is an internal key, listed only when it is set.
     known = {name for name, entry in golden.items() if entry["type"] != 0} - {"unstable.api.versions.enable"}
     assert known <= described.keys()
     for name in known & described.keys():

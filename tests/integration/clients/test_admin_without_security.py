@@ -63,7 +63,7 @@ def test_election_with_confluent(admin: Any, kafka_topic: str) -> None:
 
 
 @pytest.mark.needs("confluent_kafka")
-def test_client_that_wants_sasl_is_told(kafka_broker: Broker) -> None:
+def test_client_that_wants_sasl_gets_an_error(kafka_broker: Broker) -> None:
     """Not a connection that is closed without a word: the client reports what the broker answers."""
     from confluent_kafka import KafkaError, Producer
 

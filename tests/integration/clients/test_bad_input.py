@@ -239,7 +239,7 @@ def test_illegal_name_is_refused(client: RawClient, kafka_broker: Broker, name: 
         assert all(path.parent == kafka_broker.log_dir for path in kafka_broker.log_dir.glob("*-0"))
 
 
-def test_nobody_but_the_coordinator_writes_to_its_topic(client: RawClient, kafka_broker: Broker) -> None:
+def test_only_the_coordinator_writes_to_its_topic(client: RawClient, kafka_broker: Broker) -> None:
     wait_for_coordinator(kafka_broker.port, "any")
     before = end_offset(client, "__consumer_offsets")
     for _ in range(3):  # the second one would take the shortcut for repeated requests

@@ -64,7 +64,7 @@ def test_idle_connections_are_closed(kafka_broker_factory: NewBroker) -> None:
         assert client.is_closed_by_the_broker()
 
 
-def test_clients_are_told_the_advertised_address(kafka_broker_factory: NewBroker) -> None:
+def test_clients_get_the_advertised_address(kafka_broker_factory: NewBroker) -> None:
     advertised = {"advertised.listeners": "PLAINTEXT://kafka.example.org:1234"}
     broker = kafka_broker_factory(config=advertised)
     with RawClient(broker.port) as client:
@@ -156,4 +156,4 @@ def _listener(port: int) -> int:
                 with contextlib.suppress(OSError):
                     if str(link.readlink()) in sockets:
                         return int(process.name)
-    raise AssertionError(f"nobody listens on port {port}")
+    raise AssertionError(f"no broker listens on port {port}")

@@ -31,7 +31,7 @@ def _fill(broker: Broker, topic: str, *values: bytes, **settings: Any) -> None:
     driver.close()
 
 
-def test_end_of_a_partition_is_told(kafka_broker: Broker, kafka_topic: str) -> None:
+def test_end_of_a_partition_is_reported(kafka_broker: Broker, kafka_topic: str) -> None:
     from confluent_kafka import KafkaError, TopicPartition
 
     _fill(kafka_broker, kafka_topic, b"only")

@@ -116,7 +116,7 @@ def _all_committed(driver: Driver, topic: str, count: int) -> list[str]:
         pytest.param(["broker", "worker", "both"] * 2, id="broker-and-worker", marks=pytest.mark.soak),
     ],
 )
-def test_each_line_arrives_once_whoever_is_killed(
+def test_each_line_arrives_once_whatever_is_killed(
     broker: Broker, start_worker: StartWorker, open_driver: OpenDriver, tmp_path: Path, killed: list[str]
 ) -> None:
     worker = start_worker()
@@ -214,7 +214,7 @@ def test_workers_share_connectors_and_take_over_those_of_a_lost_one(
     with ExitStack() as stack:
         writers = {name: stack.enter_context(Writer(tmp_path / name)) for name in names}
         for name in names:
-            # Asked of both: the one that does not lead forwards it.
+            # Requested from both: the one that does not lead forwards it.
             leader.put(f"{name}-source", source_of_lines(tmp_path / name, name))
             follower.put(f"{name}-sink", sink_of_lines(tmp_path / f"{name}-copy", name))
         _wait_for_owners(left, names, {leader.name, follower.name})
@@ -275,17 +275,17 @@ def _partition_count(broker: Broker, topic: str) -> int:
 
 
 def _wait_for_compaction(reader: Driver, topic: str, worker: ConnectWorker, source: Path) -> None:
-    """Wait until the first record on the source is gone, for a later one with the same key."""
+    """Wait until the first record on the source is compacted away, for a later one with the same key."""
     first = _first_of_source(reader, topic)
 
-    def is_gone() -> bool:
+    def is_compacted() -> bool:
         # Segments are rolled when something is written.
         worker.put("source", {**source_of_lines(source, _TOPIC), "errors.log.enable": "true"})
         worker.put("source", source_of_lines(source, _TOPIC))
         found = _first_of_source(reader, topic)
         return found.key == first.key and found.offset > first.offset
 
-    until(is_gone, seconds=_SECONDS)
+    until(is_compacted, seconds=_SECONDS)
 
 
 def _first_of_source(reader: Driver, topic: str) -> Message:

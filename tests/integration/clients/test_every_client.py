@@ -1,4 +1,4 @@
-"""What every client can rely on, told once and run with each of them."""
+"""What every client can rely on, written once and run with each of them."""
 
 from collections.abc import Callable
 from dataclasses import replace

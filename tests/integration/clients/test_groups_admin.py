@@ -76,8 +76,8 @@ def test_group_is_listed_and_described(
         "second": None,
     }
     for name, member in (("first", first), ("second", second)):
-        told = {(each.topic, each.partition) for each in members[name].assignment.topic_partitions}
-        assert told == set(member.owned)
+        described = {(each.topic, each.partition) for each in members[name].assignment.topic_partitions}
+        assert described == set(member.owned)
         assert members[name].host in ("/127.0.0.1", "127.0.0.1")
 
 
@@ -112,14 +112,14 @@ def test_offsets_of_an_empty_group_are_altered_and_those_of_a_living_one_not(
 
     sent = fill(kafka_broker, kafka_topic, partitions=2, each=5)
     wanted = [TopicPartition(kafka_topic, 0, 4), TopicPartition(kafka_topic, 1, 5)]
-    asked = ConsumerGroupTopicPartitions(group, wanted)
-    altered = _result(admin.alter_consumer_group_offsets([asked]))
+    requested = ConsumerGroupTopicPartitions(group, wanted)
+    altered = _result(admin.alter_consumer_group_offsets([requested]))
     assert [each.error for each in altered.topic_partitions] == [None, None]
     found = _result(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]))
     assert sorted((each.partition, each.offset) for each in found.topic_partitions) == [(0, 4), (1, 5)]
     member = open_member(client, kafka_topic)
     until(lambda: member.values == sent[4:5], member)
-    refused = _result(admin.alter_consumer_group_offsets([asked])).topic_partitions
+    refused = _result(admin.alter_consumer_group_offsets([requested])).topic_partitions
     assert {each.error.code() for each in refused} == {KafkaError.UNKNOWN_MEMBER_ID}
 
 
@@ -134,8 +134,8 @@ def test_lag_is_what_is_behind_the_committed_offset(
     fill(kafka_broker, kafka_topic, partitions=3, each=10)
     _commit(kafka_broker, group, kafka_topic, 10, 3)
     partitions = [TopicPartition(kafka_topic, number) for number in range(3)]
-    asked = ConsumerGroupTopicPartitions(group, partitions)
-    committed = _result(admin.list_consumer_group_offsets([asked])).topic_partitions
+    requested = ConsumerGroupTopicPartitions(group, partitions)
+    committed = _result(admin.list_consumer_group_offsets([requested])).topic_partitions
     ends = admin.list_offsets({each: _newest(OffsetSpec) for each in partitions})
     end = {each.partition: future.result(PATIENCE).offset for each, future in ends.items()}
     lag = {each.partition: end[each.partition] - max(each.offset, 0) for each in committed}
@@ -158,11 +158,11 @@ def test_offsets_of_several_groups_with_kafka_python(
     assert [error.__name__ for error in done.values()] == ["NoError"]
     _commit(kafka_broker, two, kafka_topic, 1, 2)
     found = python_admin.list_group_offsets([one, two])
-    told = {
+    described = {
         name: sorted((each.partition, offset.offset, offset.metadata) for each, offset in offsets.items())
         for name, offsets in found.items()
     }
-    assert told == {one: [(0, 7, "why")], two: [(0, 1, ""), (1, 2, "")]}
+    assert described == {one: [(0, 7, "why")], two: [(0, 1, ""), (1, 2, "")]}
     python_admin.delete_group_offsets(two, [partition])
     with RawClient(kafka_broker.port) as client:
         assert [committed_offset(client, two, kafka_topic, number) for number in range(2)] == [-1, 2]

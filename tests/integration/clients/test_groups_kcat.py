@@ -21,10 +21,10 @@ _OPTIONS = ("session.timeout.ms=6000", "heartbeat.interval.ms=100", "auto.offset
 class Kcat:
     def __init__(self, broker: Broker, group: str, topic: str, directory: Path, *more: str) -> None:
         self._printed: Path = directory / "out"
-        self._told: Path = directory / "err"
+        self._errors: Path = directory / "err"
         options = [word for option in _OPTIONS for word in ("-X", option)]
         command = ["kcat", "-b", broker.bootstrap_servers, *options, *more, "-u", "-G", group, topic]
-        with self._printed.open("wb") as out, self._told.open("wb") as err:
+        with self._printed.open("wb") as out, self._errors.open("wb") as err:
             self._process: subprocess.Popen[bytes] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=err
             )
@@ -36,7 +36,7 @@ class Kcat:
     @property
     def owned(self) -> int:
         """From the last line that tells what it was assigned."""
-        lines = re.findall(r"assigned: (.*)", self._told.read_text())
+        lines = re.findall(r"assigned: (.*)", self._errors.read_text())
         return len(re.findall(r"\[\d+\]", lines[-1])) if lines else 0
 
     def stop(self) -> int:

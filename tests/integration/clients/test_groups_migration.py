@@ -50,7 +50,7 @@ def test_rolling_upgrade_and_downgrade(
     sent += _deliver(kafka_broker, kafka_topic, everybody, fresh, [4], 3)
     assert _type_and_state(kafka_broker, group) == ("consumer", "Stable")
 
-    # And down again: when the last new member is gone, the group is a classic one.
+    # And down again: when the last new member has left, the group is a classic one.
     back = open_member(classic, kafka_topic, **options)
     everybody.append(back)
     sent += _deliver(kafka_broker, kafka_topic, everybody, [back, *fresh], [2, 2], 4)

@@ -179,7 +179,7 @@ def test_sync_with_something_wrong(client: RawClient, group: str) -> None:
     for name, generation, who, options, expected in cases:
         answer = sync(client, name, generation, who, {}, **options)
         assert (answer.error_code, answer.assignment) == (expected, b""), (name, generation, who, options)
-    # Older versions do not tell the protocol, and nobody asks for it.
+    # Older versions do not name the protocol, and no client requests it.
     assert sync(client, group, 1, member, {}, version=4).error_code == 0
 
 
@@ -247,11 +247,11 @@ def _wait_for_code(client: RawClient, group: str, generation: int, member: str, 
 
 def test_member_that_does_not_come_back_is_left_out(client: RawClient, other: RawClient, group: str) -> None:
     """Its rebalance timeout is over before its session is."""
-    _, gone = join_alone(client, group, rebalance_timeout=1000)
+    _, expired = join_alone(client, group, rebalance_timeout=1000)
     joined = join_as_new(other, group, rebalance_timeout=1000)
     assert (joined.error_code, joined.generation_id) == (0, 2)
     assert [each.member_id for each in joined.members] == [joined.member_id]
-    assert beat(client, group, 1, gone) == ErrorCode.unknown_member_id
+    assert beat(client, group, 1, expired) == ErrorCode.unknown_member_id
 
 
 def _state(client: RawClient, group: str) -> str:

@@ -59,8 +59,8 @@ def test_join_heartbeat_and_leave(client: RawClient, kafka_topic: str, group: st
     assert (silent.error_code, silent.assignment) == (0, None)
     left = new_heartbeat(client, group, member, LEAVES, version=version)
     assert (left.error_code, left.member_epoch, left.assignment) == (0, LEAVES, None)
-    gone = new_heartbeat(client, group, member, joined.member_epoch, version=version)
-    assert gone.error_code == ErrorCode.unknown_member_id
+    removed = new_heartbeat(client, group, member, joined.member_epoch, version=version)
+    assert removed.error_code == ErrorCode.unknown_member_id
 
 
 def test_request_with_something_wrong(client: RawClient, kafka_topic: str, group: str) -> None:
@@ -106,7 +106,7 @@ def test_member_and_epoch_are_checked(client: RawClient, kafka_topic: str, group
     assert new_heartbeat(client, group, _new_id(), 1).error_code == ErrorCode.unknown_member_id
     ahead = new_heartbeat(client, group, member, joined.member_epoch + 1)
     assert ahead.error_code == ErrorCode.fenced_member_epoch
-    # Whoever begins anew with its id is taken in again.
+    # A member that begins anew with its id is admitted again.
     again = new_heartbeat(client, group, member, 0, subscribed_topic_names=[kafka_topic])
     assert (again.error_code, again.member_epoch) == (0, joined.member_epoch)
 
@@ -152,8 +152,8 @@ def test_static_member_leaves_for_a_while_and_comes_back(
     assert _given(back) == {number: [0]}
     old = new_heartbeat(client, group, first, joined.member_epoch, instance_id="one")
     assert old.error_code == ErrorCode.fenced_instance_id
-    nobody = new_heartbeat(client, group, second, joined.member_epoch, instance_id="two")
-    assert nobody.error_code == ErrorCode.unknown_member_id
+    unknown = new_heartbeat(client, group, second, joined.member_epoch, instance_id="two")
+    assert unknown.error_code == ErrorCode.unknown_member_id
 
 
 def test_group_takes_no_more_than_its_size(client: RawClient, kafka_topic: str, group: str) -> None:

@@ -79,7 +79,7 @@ def test_offset_fetch(client: RawClient, kafka_topic: str, group: str, version: 
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_several_groups_are_asked_at_once(
+def test_several_groups_are_in_one_request(
     client: RawClient, kafka_topic: str, group: str, version: int
 ) -> None:
     names = [f"{group}-{number}" for number in range(3)]
@@ -128,7 +128,7 @@ def test_commit_of_unknown_partitions_spoils_no_others(
     assert committed_offset(client, group, kafka_topic, 1) == 6
 
 
-def test_commit_and_fetch_with_a_topic_id_that_nobody_has(
+def test_commit_and_fetch_with_a_topic_id_that_no_topic_has(
     client: RawClient, kafka_topic: str, group: str
 ) -> None:
     options: dict[str, Any] = {"version": _BY_ID, "number": _NOWHERE}
@@ -151,7 +151,7 @@ def test_metadata_that_is_too_large_is_refused(client: RawClient, kafka_topic: s
     ]
 
 
-def test_no_metadata_is_told_as_empty(client: RawClient, kafka_topic: str, group: str) -> None:
+def test_no_metadata_is_returned_as_empty(client: RawClient, kafka_topic: str, group: str) -> None:
     assert commit(client, group, kafka_topic, {0: 1}, metadata=None) == [0]
     assert _fetched(fetch_offsets(client, group, {kafka_topic: [0]})) == [(0, 1, -1, "", 0)]
 

@@ -217,7 +217,7 @@ def test_offset_delete_of_a_group_that_is_not_there(client: RawClient, kafka_top
 
 
 def test_offset_delete_of_a_group_of_another_kind(client: RawClient, kafka_topic: str, group: str) -> None:
-    """Nobody can tell what a group that is not of consumers is subscribed to."""
+    """The subscription of a group that is not of consumers is unknown."""
     join_alone(client, group, protocol_type="connect")
     answer = _delete_offsets(client, group, {kafka_topic: [0]})
     assert answer.error_code == ErrorCode.non_empty_group

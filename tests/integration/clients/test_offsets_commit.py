@@ -91,7 +91,9 @@ def test_chosen_offsets_are_committed_with_metadata(
 
 
 @every_member
-def test_nothing_committed_is_told_as_nothing(kafka_topic: str, open_member: OpenMember, client: str) -> None:
+def test_nothing_committed_is_returned_as_nothing(
+    kafka_topic: str, open_member: OpenMember, client: str
+) -> None:
     member = open_member(client, kafka_topic)
     partition = Partition(kafka_topic, 0)
     assert member.do(lambda each: each.committed([partition])) == {partition: None}

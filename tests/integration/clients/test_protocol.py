@@ -186,7 +186,7 @@ def test_only_the_first_partition_may_exceed_the_limit(client: RawClient, kafka_
     assert (sizes[0], sizes[2]) == (0, 0)
 
 
-def test_batch_with_the_asked_offset_is_returned_whole(client: RawClient, kafka_topic: str) -> None:
+def test_batch_with_the_requested_offset_is_returned_whole(client: RawClient, kafka_topic: str) -> None:
     produce(client, kafka_topic, batch(*(b"%d" % number for number in range(10)), compression=2))
     fetched = fetch(client, kafka_topic, 7)
     assert values_in(fetched.records) == [b"%d" % number for number in range(10)]
@@ -376,7 +376,7 @@ def test_topic_can_ask_for_no_codec(client: RawClient, kafka_topic: str) -> None
 
 
 @pytest.mark.kafka_topic(config={"message.timestamp.type": "LogAppendTime"})
-def test_log_append_time_is_told_to_producer_and_reader(client: RawClient, kafka_topic: str) -> None:
+def test_log_append_time_is_returned_to_producer_and_reader(client: RawClient, kafka_topic: str) -> None:
     before = now_ms()
     answer = produce(client, kafka_topic, batch(b"a", b"b", timestamp=1000, compression=2))
     appended = int(answer.log_append_time.timestamp() * 1000)

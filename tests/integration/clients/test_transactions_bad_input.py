@@ -132,9 +132,7 @@ def test_internal_topics_are_not_for_clients(
     assert described(client, name).transaction_state == "Empty"
 
 
-def test_an_id_that_nobody_has_used_has_no_transaction(
-    client: RawClient, kafka_topic: str, name: str, group: str
-) -> None:
+def test_an_unused_id_has_no_transaction(client: RawClient, kafka_topic: str, name: str, group: str) -> None:
     producer = Producer(name, 0, 0)
     assert add(client, producer, {kafka_topic: [0]}) == {
         (kafka_topic, 0): ErrorCode.invalid_producer_id_mapping
@@ -276,7 +274,7 @@ def test_offsets_are_ended_by_the_group_coordinator(client: RawClient, name: str
 # --- what is wrong: ListTransactions -----------------------------------------------------------------------
 
 
-def test_states_that_do_not_exist_are_told(client: RawClient, name: str) -> None:
+def test_states_that_do_not_exist_are_listed(client: RawClient, name: str) -> None:
     start(client, name)
     answer = listed(client, states=["Ongoing", "Asleep", "empty"])
     assert answer.error_code == ErrorCode.none

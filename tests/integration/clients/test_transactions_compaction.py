@@ -29,7 +29,7 @@ _COMPACTED = {
 
 
 def _values(broker: Broker, topic: str) -> list[str]:
-    """Of all records in the log, whoever may see them; without markers."""
+    """Of all records in the log, committed or not; without markers."""
     with RawClient(broker.port) as client:
         stored, offset, end = b"", 0, stable_offset(broker, topic)
         while offset < end:

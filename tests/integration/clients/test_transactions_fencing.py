@@ -1,4 +1,4 @@
-"""One producer for a transactional id: the newest. Whoever had it before gets nothing more into the log."""
+"""One producer for a transactional id: the newest. Earlier ones write nothing more to the log."""
 
 from collections.abc import Callable
 

@@ -195,7 +195,7 @@ def test_a_member_of_a_classic_group_commits_in_its_generation(
     assert ask(generation=generation, member="somebody") == ErrorCode.unknown_member_id
     assert ask(generation=-1, member=member) == ErrorCode.illegal_generation
     assert ask(generation=generation, member=member, instance="i") == ErrorCode.unknown_member_id
-    assert ask() == NONE, "who does not say is not asked"
+    assert ask() == NONE, "a client that does not name a member is not checked"
 
 
 @pytest.mark.parametrize("version", [0, 2])

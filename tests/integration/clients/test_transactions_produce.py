@@ -79,9 +79,9 @@ def test_older_clients_write_after_they_have_added_the_partition(
         assert (stored.error_code, stored.base_offset) == (0, sequence)
     assert patiently(lambda: end(client, producer, version=END_WITHOUT_BUMP)).error_code == 0
     wait_for_marker(client, kafka_topic, 3)
-    unasked = produce_in(client, producer, kafka_topic, b"v", sequence=3, version=version)
+    unverified = produce_in(client, producer, kafka_topic, b"v", sequence=3, version=version)
     expected = ErrorCode.invalid_txn_state if version < BEFORE_ADDING else ErrorCode.transaction_abortable
-    assert unasked.error_code in (expected, ErrorCode.not_enough_replicas)
+    assert unverified.error_code in (expected, ErrorCode.not_enough_replicas)
 
 
 def test_newest_clients_need_not_add_the_partition(
@@ -129,7 +129,7 @@ def test_another_producer_id_is_refused(
 
 
 @pytest.mark.parametrize("version", [BEFORE_ADDING, ADDING])
-def test_transactional_id_that_nobody_has_used_is_refused(
+def test_unused_transactional_id_is_refused(
     client: RawClient, kafka_topic: str, producer: Producer, version: int
 ) -> None:
     stranger = producer._replace(name=f"{producer.name}-other")

@@ -66,7 +66,7 @@ class Speaker:
             while not self._is_over.wait(0.02):
                 self._driver.produce(self._topic, texts(*_LINES, partition=self.rounds % _PARTITIONS))
                 self.rounds += 1
-        except BaseException as error:  # noqa: BLE001  told to whoever asks for the counts
+        except BaseException as error:  # noqa: BLE001  raised when the counts are read
             self.failure = error
 
 
@@ -194,7 +194,7 @@ def test_topics_of_the_application_are_as_it_asks(
 
 
 def _wait_for_more(broker: Broker, topic: str) -> None:
-    """Wait until something was written: whoever writes is in the middle of its work."""
+    """Wait until something was written: the writer is in the middle of its work."""
     end = log_end(broker, topic)
     until(lambda: log_end(broker, topic) > end, seconds=_SECONDS)
 

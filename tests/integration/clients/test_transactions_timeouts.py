@@ -1,4 +1,4 @@
-"""Transactions that nobody ends in time: the broker aborts them."""
+"""Transactions that no producer ends in time: the broker aborts them."""
 
 import time
 from collections.abc import Callable
@@ -33,7 +33,7 @@ OpenDriver = Callable[..., Driver]
 OpenTransactor = Callable[..., TransactionalProducer]
 _COMMITTED = Settings(reads_committed=True)
 _MAX_TIMEOUT_MS = 900_000
-"""Of a transaction, where nobody has changed the broker's setting."""
+"""Of a transaction, if the broker's setting is the default."""
 
 
 @some_members("kafka-python")

@@ -1,7 +1,7 @@
 """Two-phase commit for outside coordinators (KIP-939): what is prepared stays until it is decided.
 
-The outside coordinator has the producer id and epoch of the prepared transaction in its own log; whoever
-takes over is told the same two, and ends the transaction as its own log says. Apache Kafka 4.3 keeps no
+The outside coordinator has the producer id and epoch of the prepared transaction in its own log; a process
+that takes over gets the same two, and ends the transaction as its own log says. Apache Kafka 4.3 keeps no
 transaction yet: these tests have a broker of their own.
 """
 

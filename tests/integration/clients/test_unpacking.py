@@ -117,16 +117,16 @@ def test_requests_of_a_connection_stay_in_order(client: RawClient, topic: str) -
 
 
 @pytest.mark.parametrize("topic", [_COMPACT], indirect=True)
-def test_batch_without_acknowledgement_is_stored_although_its_client_is_gone(
+def test_batch_without_acknowledgement_is_stored_although_its_client_has_disconnected(
     broker: Broker, client: RawClient, topic: str
 ) -> None:
-    # More batches than are unpacked at a time: the last ones are not begun when their clients are gone.
+    # More batches than are unpacked at a time: the last ones are not begun when their clients disconnect.
     for number in range(8):
-        with RawClient(broker.port) as gone:
-            pipelined(gone, topic, [large(3000 * number)], acks=0)
+        with RawClient(broker.port) as short:
+            pipelined(short, topic, [large(3000 * number)], acks=0)
     deadline = time.monotonic() + PATIENCE
     while end_offset(client, topic) < 8 * 3000:
-        assert time.monotonic() < deadline, "batches of clients that are gone were dropped"
+        assert time.monotonic() < deadline, "batches of clients that disconnected were dropped"
 
 
 @pytest.mark.parametrize("topic", [_COMPACT], indirect=True)

@@ -108,7 +108,7 @@ def test_fetch(client: RawClient, kafka_topic: str, version: int) -> None:
     assert values_in(fetched.records) == [b"a", b"b"]
 
 
-def test_topic_id_of_nobody(client: RawClient, kafka_topic: str) -> None:
+def test_topic_id_of_no_topic(client: RawClient, kafka_topic: str) -> None:
     unknown = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
     answer = produce(client, kafka_topic, batch(b"a"), version=13, number=unknown)
     assert answer.error_code == ErrorCode.unknown_topic_id

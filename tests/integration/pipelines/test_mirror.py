@@ -1,4 +1,4 @@
-"""Topics to another cluster: the same records in the same places, once, and groups that go on there."""
+"""Topics to another cluster: the same records in the same partitions, once, and groups that go on there."""
 
 import signal
 import subprocess
@@ -140,7 +140,7 @@ def mirrored(pipelines_spark: "SparkSession", pair: Pair, tmp_path_factory: pyte
     return pair
 
 
-def test_the_copy_has_every_record_once_in_its_place(mirrored: Pair) -> None:
+def test_the_copy_has_every_record_once_in_its_partition(mirrored: Pair) -> None:
     original = contents(mirrored.source, "orders")
     assert sum(map(len, original.values())) == COUNT - 60
     assert contents(mirrored.target, "orders") == original
@@ -164,21 +164,21 @@ def test_a_group_goes_on_with_the_same_record(mirrored: Pair) -> None:
         assert (copy and copy[2:]) == (original and original[2:])
 
 
-def test_every_offset_of_the_source_has_its_place_at_the_target(mirrored: Pair) -> None:
+def test_every_offset_of_the_source_is_translated(mirrored: Pair) -> None:
     from barnabas.pipelines.mirror.offset_log import OffsetLog
 
     log = OffsetLog(mirrored.target.bootstrap_servers, "mirror-offsets")
     with Cluster(ClientSettings.of(mirrored.target.bootstrap_servers)) as cluster:
         offsets = log.read(cluster)
     originals = records(mirrored.source.bootstrap_servers, "orders")
-    places = {
+    copied = {
         (each.partition, each.offset): each[2:]
         for each in records(mirrored.target.bootstrap_servers, "orders")
     }
     for each in originals:
         target = offsets.translate(("orders", each.partition), each.offset)
         assert target is not None
-        assert places[each.partition, target] == each[2:]
+        assert copied[each.partition, target] == each[2:]
 
 
 def test_a_mirror_onto_itself_is_refused_before_a_topic_is_made(kafka_broker: Broker) -> None:

@@ -137,7 +137,7 @@ def test_the_project_makes_the_views_and_the_page(
     assert "<h2>Alerts</h2>" not in output.read_text()
 
 
-def test_an_empty_warehouse_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_warehouse_is_reported_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from barnabas.pipelines.report.pipeline import main
 
     assert main(["--warehouse", str(tmp_path / "nothing")]) == 1

@@ -50,7 +50,7 @@ def test_lines_and_their_errors(
 
 
 @pytest.mark.parametrize("text", ["", "null", "5", "[1]", '{"type":', "<xml/>"])
-def test_what_is_no_json_object_is_told(pipelines_spark: "SparkSession", text: str) -> None:
+def test_what_is_no_json_object_is_an_error(pipelines_spark: "SparkSession", text: str) -> None:
     from barnabas.pipelines.activity_tracking.transformations import parse
 
     [row] = parse(records(pipelines_spark, text)).collect()

@@ -152,7 +152,7 @@ def test_topics_by_pattern(queries: Queries, kafka_broker: Broker, kafka_topic: 
     assert queries.values("", {"subscribePattern": "no-such-topic"}) == []
 
 
-def test_records_that_are_gone_are_named(
+def test_deleted_records_are_named(
     queries: Queries, kafka_broker: Broker, kafka_topic: str, tmp_path: Path
 ) -> None:
     produce(kafka_broker, kafka_topic, numbered(0, 10))

@@ -164,7 +164,7 @@ def test_a_version_of_an_application_is_written_once(
 
 
 @pytest.mark.kafka_topic(partitions=2)
-def test_a_timestamp_column_is_not_written_unless_it_is_asked_for(
+def test_a_timestamp_column_is_not_written_unless_it_is_requested(
     spark: "SparkSession", kafka_broker: Broker, kafka_topic: str
 ) -> None:
     rows = spark.sql("select 'a' as value, 'two days ago' as timestamp")

@@ -96,7 +96,7 @@ def copy(spark: "SparkSession", kafka_broker: Broker, tmp_path: Path) -> Iterato
 
     cloudpickle.register_pickle_by_value(faulty_sink)  # type: ignore[no-untyped-call]
     spark.dataSource.register(faulty_sink.FaultySource)
-    # A query looks for its sink in the active session: this makes it ours again, whoever came before.
+    # A query looks for its sink in the active session: this makes it ours again, whatever was active before.
     spark.createDataFrame([], "nothing int")
     kafka_broker.create_topic("source", 2)
     kafka_broker.create_topic("copy", 3)

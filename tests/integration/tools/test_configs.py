@@ -84,7 +84,7 @@ def test_a_group_may_have_settings_before_it_has_members(barnabas_broker: Broker
 
 
 @pytest.mark.parametrize("words", [["--user", "u"], ["--entity-type", "clients"], ["--entity-type", "users"]])
-def test_nobody_has_quotas_and_credentials(barnabas_broker: Broker, words: list[str]) -> None:
+def test_there_are_no_quotas_and_credentials(barnabas_broker: Broker, words: list[str]) -> None:
     assert _kafka_configs(barnabas_broker, "--describe", *words) == Ran("", "", 0)
 
 

@@ -155,7 +155,7 @@ def test_ctrl_c_ends_with_the_count(barnabas_broker: Broker, letters: str) -> No
     assert ran.stdout == "a\nb\nc\nshutdown_complete\n"
 
 
-def test_whoever_closes_the_pipe_has_enough(barnabas_broker: Broker, letters: str) -> None:
+def test_a_closed_pipe_ends_the_consumer(barnabas_broker: Broker, letters: str) -> None:
     program = "import sys; from barnabas.cli.kafka.console_consumer import main; sys.exit(main(sys.argv[1:]))"
     arguments = ["--bootstrap-server", barnabas_broker.bootstrap_servers, "--topic", letters]
     process = subprocess.Popen(

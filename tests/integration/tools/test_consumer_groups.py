@@ -174,7 +174,7 @@ def test_all_groups_can_be_described_at_once(lab: _Lab) -> None:
     assert f"\n{other} " in described
 
 
-def test_deleted_group_is_gone(lab: _Lab) -> None:
+def test_deleted_group_does_not_exist(lab: _Lab) -> None:
     make_topic(lab.bootstrap, lab.topic, 1)
     commit(lab.bootstrap, lab.group, {(lab.topic, 0): 0})
     assert lab.group in lab.run("--list").lines

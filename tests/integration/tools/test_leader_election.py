@@ -16,7 +16,7 @@ def _elect(broker: Broker | BrokerProcess, *words: str) -> Ran:
     return run_inside("kafka-leader-election", "--bootstrap-server", broker.bootstrap_servers, *words)
 
 
-def test_nobody_else_can_be_elected(barnabas_broker: Broker) -> None:
+def test_no_other_broker_can_be_elected(barnabas_broker: Broker) -> None:
     ran = _elect(barnabas_broker, "--election-type", "preferred", "--all-topic-partitions")
     assert (ran.code, ran.stdout, ran.stderr) == (0, "", "")
     ran = run_inside("barnabas", "reassign", "elect", "--all", "-b", barnabas_broker.bootstrap_servers)

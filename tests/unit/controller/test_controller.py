@@ -40,7 +40,7 @@ def test_log_says_how_an_activated_broker_had_ended(
     ]
 
 
-def test_leader_that_is_gone_is_replaced_from_the_isr(members: Members) -> None:
+def test_leader_that_has_died_is_replaced_from_the_isr(members: Members) -> None:
     members.create(1, 2, 0)
     members.stop(1)
     members.all[0].react()
@@ -80,8 +80,8 @@ def test_last_replica_in_sync_waits_for_its_broker(members: Members) -> None:
     members.all[0].react()
     members.stop(1)
     members.all[0].react()
-    gone = members.all[0].partition
-    assert (gone.leader, gone.isr, gone.elr, gone.last_known_elr) == (NO_LEADER, (), (1,), (1,))
+    lost = members.all[0].partition
+    assert (lost.leader, lost.isr, lost.elr, lost.last_known_elr) == (NO_LEADER, (), (1,), (1,))
     members.start(2)
     members.all[0].react()
     assert members.all[0].partition.leader == NO_LEADER
@@ -93,7 +93,7 @@ def test_last_replica_in_sync_waits_for_its_broker(members: Members) -> None:
 
 def test_broker_that_lost_its_end_leaves_the_isr_before_it_leads(members: Members) -> None:
     members.create(1, 2, configs={"min.insync.replicas": "2"})
-    members.stop(1)  # Nobody notices before it is back.
+    members.stop(1)  # No broker notices before it is back.
     members.start(1, LogHistory(was_clean=False))
     members.all[0].react()
     partition = members.all[0].partition

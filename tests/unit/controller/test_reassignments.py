@@ -117,7 +117,7 @@ def test_cancelling_that_would_need_an_unclean_election_is_refused(members: Memb
         (TP, None, ErrorCode.no_reassignment_in_progress),
     ],
 )
-def test_invalid_requests_change_nothing_and_keep_nobody_else(
+def test_invalid_requests_change_nothing_and_keep_no_other_broker(
     members: Members, topic_partition: TopicPartition, replicas: tuple[int, ...] | None, error: ErrorCode
 ) -> None:
     members.create(1)

@@ -20,7 +20,7 @@ ME = 1
 
 
 class OnlyByName(dict[str, TopicImage]):
-    """Topics that may be looked up, and never gone through."""
+    """Topics that may be looked up, and never iterated over."""
 
     def __iter__(self) -> NoReturn:
         raise AssertionError("all topics are looked at")

@@ -196,7 +196,7 @@ def test_stopped_process_is_expired_and_cannot_write_when_it_continues(
     child.process.send_signal(signal.SIGSTOP)
     try:
         events.wait_for((Change.DELETED, "/broker"))
-        # The broker that takes its place.
+        # The broker that replaces it.
         store.create("/broker", b"heir", ephemeral=True)
         store.delete("/broker")
     finally:

@@ -116,7 +116,7 @@ async def test_version_is_the_newest_that_both_sides_serve() -> None:
 
 
 @virtually
-async def test_broker_without_api_versions_3_is_asked_with_version_0() -> None:
+async def test_broker_without_api_versions_3_gets_version_0() -> None:
     bench = Bench()
     bench.broker.newest_api_versions = 0
     future = bench.channel.send(_request())

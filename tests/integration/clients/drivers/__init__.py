@@ -1,4 +1,4 @@
-"""The Kafka clients behind one interface, so that one scenario is told once for all of them.
+"""The Kafka clients behind one interface, so that one scenario is written once for all of them.
 
 A driver keeps its producer and its consumer from the first use until `close`, as an application does: a
 broker that restarts in between meets a client that has to reconnect.

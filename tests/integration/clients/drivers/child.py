@@ -45,7 +45,7 @@ class ChildMember:
         self.kill()
 
     def kill(self) -> None:
-        """kill -9: it says good-bye to nobody."""
+        """kill -9: it leaves no group and closes nothing."""
         self._process.kill()
         self._process.wait()
         self._reader.join()

@@ -107,7 +107,7 @@ class ConfluentDriver:
 
 
 def _is_retriable(error: KafkaError | None) -> bool:
-    """A broker that goes away for a moment is told as an error, and then librdkafka comes back by itself."""
+    """A broker that goes away for a moment is reported as an error; librdkafka then reconnects by itself."""
     if error is None:
         return False
     assert error.retriable() or error.code() in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN), error

@@ -114,7 +114,7 @@ class ConnectWorker:
             raise AssertionError(self.log.read_text()) from None
 
     def kill(self) -> None:
-        """kill -9: it says good-bye to nobody."""
+        """kill -9: it leaves no group and closes nothing."""
         self._process.kill()
         self._process.wait()
 

@@ -1,6 +1,6 @@
 """A consumer of a group behind one interface, whatever library it comes from, and the words for its settings.
 
-A `GroupClient` belongs to one thread (`member.py` gives it one). `Member`s are told of rebalances by the
+A `GroupClient` belongs to one thread (`member.py` gives it one). `Member`s are notified of rebalances by the
 `Listener` that was given when the client was opened; it is called inside `poll` or `close`.
 """
 
@@ -32,7 +32,7 @@ class NoOffset(Exception):
 
 
 class Fenced(Exception):
-    """Another member has taken the place: the instance id, the generation or the epoch is no longer ours."""
+    """Another member has taken over: the instance id, the generation or the epoch is no longer ours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,12 +87,12 @@ class Member:
                     self.owned = client.assignment()
                 else:
                     self._wanted.get()(client)
-        except BaseException as error:  # noqa: BLE001  told to whoever looks
+        except BaseException as error:  # noqa: BLE001  raised in the test's thread
             self.failure = error
         try:
             if client is not None:
                 client.close()
-        except BaseException as error:  # noqa: BLE001  told to whoever looks
+        except BaseException as error:  # noqa: BLE001  raised in the test's thread
             self.failure = self.failure or error
 
     def _heard(self, happening: Happening, partitions: frozenset[Partition]) -> None:

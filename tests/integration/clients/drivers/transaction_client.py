@@ -37,7 +37,7 @@ class TransactionalProducer(Protocol):
     """All but the constructor raise TransactionFailed."""
 
     def init(self) -> None:
-        """Get a producer id; whoever had this transactional id before is fenced, its transaction aborted."""
+        """Get a producer id. The last producer of this transactional id is fenced, what it began aborted."""
         ...
 
     def begin(self) -> None: ...

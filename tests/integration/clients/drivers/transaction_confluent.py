@@ -108,7 +108,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (KafkaException, SystemError) as failed:
-        # A fatal error that comes while `flush` calls back is told as a SystemError, caused by itself.
+        # A fatal error that comes while `flush` calls back is raised as a SystemError, caused by itself.
         known = failed.__cause__ if isinstance(failed, SystemError) else failed
         if not isinstance(known, KafkaException):
             raise

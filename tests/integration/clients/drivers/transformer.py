@@ -1,6 +1,6 @@
 """Copies a topic with one transaction for each record, and may crash in the middle of one.
 
-`python -m ... SERVERS GROUP TOPIC OUTPUT PROTOCOL CRASH`. CRASH is `never` or `NUMBER:PLACE`: with that many
+`python -m ... SERVERS GROUP TOPIC OUTPUT PROTOCOL CRASH`. CRASH is `never` or `NUMBER:POINT`: with that many
 records done it exits, after the next one was `sent` or after its `offsets` were, before the commit. It ends
 when every partition is read to its end.
 """
@@ -48,8 +48,8 @@ class Transformer:
         self._maybe_crash("offsets")
         self._producer.commit_transaction(PATIENCE)
 
-    def _maybe_crash(self, place: str) -> None:
-        if self._crash == f"{self._count}:{place}":
+    def _maybe_crash(self, point: str) -> None:
+        if self._crash == f"{self._count}:{point}":
             os._exit(_CRASH)
 
     def _is_done(self, topic: str) -> bool:

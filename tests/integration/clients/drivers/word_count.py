@@ -61,7 +61,7 @@ class WordCount:
         self._process.wait(60)
 
     def kill(self) -> None:
-        """kill -9: it says good-bye to nobody."""
+        """kill -9: it leaves no group and closes nothing."""
         self._process.kill()
         self._process.wait()
         self._reader.join()

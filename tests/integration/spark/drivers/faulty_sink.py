@@ -3,7 +3,7 @@
 `{"event": "commit-1", "batch": 1, "kill": [4711]}` kills these processes and then its own, with SIGKILL,
 before the second transaction of batch 1 is committed. Events: `in-write` (all rows are at the broker),
 `after-write` (a task is done), `commit-<n>` (before the n-th commit), `after-commit`; `planned` and `in-read`
-are the source's. The order is taken away first, so that it is met once. With `"pause": <path>` nobody dies: a
+are the source's. It is removed first, so that it is met once. With `"pause": <path>` no process dies: a
 file appears there, and its end is waited for.
 
 Spark's workers get this module by value: it is no module of theirs.
