@@ -39,7 +39,7 @@ ATTACKS: dict[str, Callable[[int], bytes]] = {
     "OffsetFetch": lambda size: long_requests.offset_fetch("witness", 3 * size),
     "OffsetCommit": lambda size: long_requests.offset_commit("witness", size),
     "ListTransactions": lambda size: long_requests.list_transactions("x{0,9}" * max(size // 90, 1)),
-    "Fetch": lambda size: long_requests.fetch("witness", 1, times=max(size // 5, 1), max_wait_ms=0),
+    "Fetch": lambda size: long_requests.fetch("witness", 1, times=size, max_wait_ms=0),
 }
 
 

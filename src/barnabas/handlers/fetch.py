@@ -70,13 +70,18 @@ def handle_frame(
         from barnabas.handlers.long_fetch import read_and_answer
 
         return read_and_answer(context, connection, header, frame, position)
-    return answer(context, connection, header, parse_fetch(header.version, frame, position))
+    request = parse_fetch(header.version, frame, position)
+    resolved = context.fetch_sessions.resolve(request, header.version >= FIRST_WITH_TOPIC_IDS)
+    return answer(context, connection, header, request, resolved)
 
 
 def answer(
-    context: RecordContext, connection: Connection, header: RequestHeader, request: FetchRequest
+    context: RecordContext,
+    connection: Connection,
+    header: RequestHeader,
+    request: FetchRequest,
+    resolved: Resolved,
 ) -> Parts | Pending:
-    resolved = context.fetch_sessions.resolve(request, header.version >= FIRST_WITH_TOPIC_IDS)
     if resolved.error is not ErrorCode.none:
         return encode_fetch_response(header.version, header.correlation_id, (), error_code=resolved.error)
     fetch = Fetch(context, connection, header, request, resolved)
@@ -261,11 +266,18 @@ class Fetch:
     # --- answering ----------------------------------------------------------------------------------
 
     def answer(self, results: list[FetchTopicResult]) -> Parts | Pending:
-        """Encode; but first have bytes that are not in the page cache read by a thread."""
+        return self.encode_cached(self.wanted_results(results))
+
+    def wanted_results(self, results: list[FetchTopicResult]) -> list[FetchTopicResult]:
+        """What the client does not know yet, and all of it in a full response."""
         session = self.resolved.session
-        if session is not None:
-            changed = session.filter(results)
-            results = results if self.resolved.is_full else changed
+        if session is None:
+            return results
+        changed = session.filter(results)
+        return results if self.resolved.is_full else changed
+
+    def encode_cached(self, results: list[FetchTopicResult]) -> Parts | Pending:
+        """Encode; but first have bytes that are not in the page cache read by a thread."""
         ranges = [
             each.records
             for topic in results

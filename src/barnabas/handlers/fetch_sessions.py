@@ -5,6 +5,7 @@ response only what is new. Epoch 0 opens a session, -1 closes it, and each reque
 The cache is bounded: a session is evicted after two minutes without use, or earlier for a larger one.
 """
 
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import NamedTuple
@@ -72,11 +73,23 @@ class FetchSession:
             for partition in forgotten.partitions:
                 self.partitions.pop(FetchPartitionKey(forgotten.name, forgotten.topic_id, partition), None)
         for key, wanted in keyed(request):
-            cached = self.partitions.get(key)
-            if cached is None:
-                self.partitions[key] = CachedPartition(wanted)
-            else:
-                cached.request = wanted
+            self._want(key, wanted)
+
+    def update_in_steps(self, request: FetchRequest) -> Iterator[None]:
+        for forgotten in request.forgotten:
+            for partition in forgotten.partitions:
+                self.partitions.pop(FetchPartitionKey(forgotten.name, forgotten.topic_id, partition), None)
+                yield
+        for key, wanted in _mentions(request):
+            self._want(key, wanted)
+            yield
+
+    def _want(self, key: FetchPartitionKey, wanted: FetchPartition) -> None:
+        cached = self.partitions.get(key)
+        if cached is None:
+            self.partitions[key] = CachedPartition(wanted)
+        else:
+            cached.request = wanted
 
     def filter(self, topics: list[FetchTopicResult]) -> list[FetchTopicResult]:
         """Returns the results to send. Partitions with records move to the end of the next round."""
@@ -104,6 +117,12 @@ def keyed(request: FetchRequest) -> list[tuple[FetchPartitionKey, FetchPartition
         for each in topic.partitions
     ]
     return wanted if len(wanted) == 1 or _names_each_once(request) else list(dict(wanted).items())
+
+
+def _mentions(request: FetchRequest) -> Iterator[tuple[FetchPartitionKey, FetchPartition]]:
+    for topic in request.topics:
+        for each in topic.partitions:
+            yield FetchPartitionKey(topic.name, topic.topic_id, each.partition), each
 
 
 def _names_each_once(request: FetchRequest) -> bool:
@@ -141,34 +160,64 @@ class FetchSessions:
             if request.session_id != NO_SESSION:
                 self._sessions.pop(request.session_id, None)
             wanted = keyed(request)
-            session = self._open(wanted, uses_topic_ids) if epoch == INITIAL_EPOCH else None
+            session = self._open(len(wanted), uses_topic_ids) if epoch == INITIAL_EPOCH else None
+            if session is not None:
+                session.partitions = {key: CachedPartition(each) for key, each in wanted}
             return Resolved(ErrorCode.none, session, True, wanted)
-        return self._continue(request, uses_topic_ids)
+        continued = self._continued(request, uses_topic_ids)
+        if not isinstance(continued, FetchSession):
+            return Resolved(continued, None, True, [])
+        continued.update(request)
+        wanted = [(key, cached.request) for key, cached in continued.partitions.items()]
+        return Resolved(ErrorCode.none, continued, False, wanted)
 
-    def _continue(self, request: FetchRequest, uses_topic_ids: bool) -> Resolved:
+    def resolve_in_steps(
+        self, request: FetchRequest, uses_topic_ids: bool
+    ) -> Generator[None, None, Resolved]:
+        """The same for a request that names very many partitions, each of them once."""
+        epoch = request.session_epoch
+        wanted: list[tuple[FetchPartitionKey, FetchPartition]] = []
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if request.session_id != NO_SESSION:
+                self._sessions.pop(request.session_id, None)
+            count = sum(len(topic.partitions) for topic in request.topics)
+            session = self._open(count, uses_topic_ids) if epoch == INITIAL_EPOCH else None
+            for key, each in _mentions(request):
+                wanted.append((key, each))
+                if session is not None:
+                    session.partitions[key] = CachedPartition(each)
+                yield
+            return Resolved(ErrorCode.none, session, True, wanted)
+        continued = self._continued(request, uses_topic_ids)
+        if not isinstance(continued, FetchSession):
+            return Resolved(continued, None, True, [])
+        yield from continued.update_in_steps(request)
+        for key, cached in list(continued.partitions.items()):
+            wanted.append((key, cached.request))
+            yield
+        return Resolved(ErrorCode.none, continued, False, wanted)
+
+    def _continued(self, request: FetchRequest, uses_topic_ids: bool) -> FetchSession | ErrorCode:
+        """Returns the session of an incremental request, which counts from now on."""
         session = self._sessions.get(request.session_id)
         if session is None:
-            return Resolved(ErrorCode.fetch_session_id_not_found, None, True, [])
+            return ErrorCode.fetch_session_id_not_found
         if session.uses_topic_ids != uses_topic_ids:
-            return Resolved(ErrorCode.fetch_session_topic_id_error, None, True, [])
+            return ErrorCode.fetch_session_topic_id_error
         if session.epoch != request.session_epoch:
-            return Resolved(ErrorCode.invalid_fetch_session_epoch, None, True, [])
-        session.update(request)
+            return ErrorCode.invalid_fetch_session_epoch
         session.epoch = 1 if session.epoch == _MAX_EPOCH else session.epoch + 1
         session.last_used = self._clock.monotonic()
-        wanted = [(key, cached.request) for key, cached in session.partitions.items()]
-        return Resolved(ErrorCode.none, session, False, wanted)
+        return session
 
-    def _open(
-        self, wanted: list[tuple[FetchPartitionKey, FetchPartition]], uses_topic_ids: bool
-    ) -> FetchSession | None:
-        if not wanted or not self._make_room(len(wanted)):
+    def _open(self, size: int, uses_topic_ids: bool) -> FetchSession | None:
+        """Returns a session without partitions, or None if there is no room for one of `size`."""
+        if not size or not self._make_room(size):
             return None
         session_id = self._rng.randrange(1, 2**31 - 1)
         while session_id in self._sessions:
             session_id = self._rng.randrange(1, 2**31 - 1)
         session = FetchSession(session_id, uses_topic_ids, self._clock.monotonic())
-        session.partitions = {key: CachedPartition(each) for key, each in wanted}
         self._sessions[session_id] = session
         return session
 

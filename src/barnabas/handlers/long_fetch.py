@@ -9,6 +9,7 @@ import logging
 from collections.abc import Coroutine
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 from kio.index import load_request_schema
 
@@ -21,6 +22,9 @@ from barnabas.network.responses import Parts, Pending
 from barnabas.wire.array_split import ArraySplit
 from barnabas.wire.fetch import (
     API_KEY,
+    FIRST_WITH_TOPIC_IDS,
+    FetchPartition,
+    FetchPartitionResult,
     FetchRequest,
     FetchTopic,
     FetchTopicResult,
@@ -50,7 +54,10 @@ def read_and_answer(
 
     async def work() -> Parts:
         request = await _parsed(context, header.version, copy, position)
-        return await completed(answer(context, connection, header, request))
+        uses_topic_ids = header.version >= FIRST_WITH_TOPIC_IDS
+        steps = context.fetch_sessions.resolve_in_steps(request, uses_topic_ids)
+        resolved = await driven(steps, context.serving.slices)
+        return await completed(answer(context, connection, header, request, resolved))
 
     return _started(context, connection, work())
 
@@ -61,21 +68,22 @@ def answer_in_slices(fetch: Fetch) -> Pending:
 
 
 async def _parsed(context: RecordContext, version: int, frame: memoryview, position: int) -> FetchRequest:
+    """Each partition once. As in Kafka, the last mention counts, at the position of the first."""
     found = await driven(_split(version).bodies(frame, position), context.serving.slices)
-    if found is None:
-        return parse_fetch(version, frame, position)
+    bodies = [frame[position:]] if found is None else found.bodies
     whole: FetchRequest | None = None
-    topics: dict[tuple[str, int], FetchTopic] = {}
-    for body in found.bodies:
+    topics: dict[tuple[str, UUID], dict[int, FetchPartition]] = {}
+    for body in bodies:
         part = parse_fetch(version, memoryview(body), 0)
         for topic in part.topics:
-            known = topics.setdefault((topic.name, topic.topic_id.int), topic)
-            if known is not topic:
-                known.partitions.extend(topic.partitions)
+            known = topics.setdefault((topic.name, topic.topic_id), {})
+            known.update((each.partition, each) for each in topic.partitions)
         whole = whole or part
         await context.serving.slices.pause()
     assert whole is not None
-    return whole._replace(topics=list(topics.values()))
+    return whole._replace(
+        topics=[FetchTopic(*topic, list(partitions.values())) for topic, partitions in topics.items()]
+    )
 
 
 class _LongFetch:
@@ -113,7 +121,21 @@ class _LongFetch:
         finally:
             for partition in watched:
                 partition.unwatch(self)
-        return await completed(fetch.answer(results))
+        return await completed(fetch.encode_cached(await self._wanted(results)))
+
+    async def _wanted(self, results: list[FetchTopicResult]) -> list[FetchTopicResult]:
+        fetch = self._fetch
+        wanted: list[FetchTopicResult] = []
+        for name, topic_id, partitions in results:
+            kept: list[FetchPartitionResult] = []
+            for first in range(0, len(partitions), _PARTITIONS_PER_PART):
+                part = partitions[first : first + _PARTITIONS_PER_PART]
+                for topic in fetch.wanted_results([FetchTopicResult(name, topic_id, part)]):
+                    kept += topic.partitions
+                await fetch.context.serving.slices.pause()
+            if kept:
+                wanted.append(FetchTopicResult(name, topic_id, kept))
+        return wanted
 
     async def _until_enough(self, deadline: float) -> list[FetchTopicResult]:
         fetch = self._fetch

@@ -17,7 +17,7 @@ def test_life_of_a_topic_with_the_admin_client(kafka_broker: Broker, java_machin
     assert learnt == {
         "partitions": "3",
         "nodes": "1",
-        "retention.ms": "90000\tDYNAMIC_TOPIC_CONFIG",
+        "retention.ms": "9000000000000\tDYNAMIC_TOPIC_CONFIG",
         "EarliestSpec": "0",
         "LatestSpec": "3",
         "MaxTimestampSpec": "1",

@@ -1,12 +1,17 @@
 """Fetch sessions remember partitions, report only changes, and evict old sessions."""
 
+import itertools
+from collections.abc import Iterator
+from random import Random
 from typing import NamedTuple
 from uuid import UUID
+
+import pytest
 
 from barnabas.base.clock import ManualClock
 from barnabas.base.errors import ErrorCode
 from barnabas.base.ids import ZERO_UUID
-from barnabas.handlers.fetch_sessions import FetchSession, FetchSessions
+from barnabas.handlers.fetch_sessions import FetchSession, FetchSessions, Resolved
 from barnabas.wire.fetch import (
     FetchPartition,
     FetchPartitionResult,
@@ -64,6 +69,51 @@ def test_a_request_without_session_is_answered_in_full() -> None:
     assert resolved.session is None
     assert resolved.is_full
     assert len(sessions) == 0
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        request(0, 0, [0, 1, 2]),
+        request(0, -1, [0, 1]),
+        request(5, 0, [1]),
+        request(5, 1, [2, 0], forgotten=[1]),
+        request(5, 1, []),
+        request(5, 3, [2]),
+        request(6, 1, [2]),
+    ],
+)
+def test_long_request_is_resolved_in_steps_as_at_once(wanted: FetchRequest) -> None:
+    results = []
+    for is_long in (False, True):
+        sessions = FetchSessions(10, ManualClock(), _Five())
+        opened(sessions, [0, 1])
+        resolved = _in_steps(sessions, wanted) if is_long else sessions.resolve(wanted, False)
+        session = resolved.session
+        known = None if session is None else (session.epoch, session.partitions)
+        results.append((resolved._replace(session=None), known, len(sessions)))
+    assert results[0] == results[1]
+
+
+def _in_steps(sessions: FetchSessions, wanted: FetchRequest) -> Resolved:
+    steps = sessions.resolve_in_steps(wanted, False)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            resolved: Resolved = end.value
+            return resolved
+
+
+class _Five(Random):
+    """Session ids from 5 on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ids: Iterator[int] = itertools.count(5)
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        return next(self._ids)
 
 
 def test_partitions_are_added_updated_and_forgotten() -> None:

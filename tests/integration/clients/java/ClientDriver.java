@@ -153,17 +153,17 @@ public final class ClientDriver {
         out.println(found == null ? "-" : found.offset());
     }
 
-    /** A topic's life with the Admin client; one line for each thing learnt. */
+    /** A topic's life with the Admin client; one line for each thing learnt. Its records are of 1970, and are kept. */
     private void administer(String settings, String topic) throws Exception {
         try (Admin admin = Admin.create(properties(settings))) {
-            admin.createTopics(List.of(new NewTopic(topic, 2, (short) 1).configs(Map.of("retention.ms", "60000")))).all().get();
+            admin.createTopics(List.of(new NewTopic(topic, 2, (short) 1).configs(Map.of("retention.ms", "8000000000000")))).all().get();
             admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(3))).all().get();
             TopicDescription description = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
             out.println("partitions\t" + description.partitions().size());
             out.println("nodes\t" + admin.describeCluster().nodes().get().size());
 
             ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
-            AlterConfigOp change = new AlterConfigOp(new ConfigEntry("retention.ms", "90000"), AlterConfigOp.OpType.SET);
+            AlterConfigOp change = new AlterConfigOp(new ConfigEntry("retention.ms", "9000000000000"), AlterConfigOp.OpType.SET);
             admin.incrementalAlterConfigs(Map.of(resource, List.of(change))).all().get();
             ConfigEntry entry = admin.describeConfigs(List.of(resource)).all().get().get(resource).get("retention.ms");
             out.println("retention.ms\t" + entry.value() + "\t" + entry.source());
