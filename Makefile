@@ -51,8 +51,9 @@ demo: $(VENV)/.spark ## broker, events, pipelines on Spark and their report, in 
 	@command -v java >/dev/null || { echo "Spark needs Java 17 or newer. On Debian: sudo apt-get install default-jdk-headless" >&2; exit 1; }
 	@$(BIN)/python -m barnabas.pipelines.demo $(ARGS)
 
-docs: dev ## write docs/files.md from the docstrings
+docs: dev ## write docs/files.md from the docstrings, and the chart of the README from its table
 	$(BIN)/python tools/file_map.py
+	$(BIN)/python tools/front_page_chart.py
 
 lock: dev ## resolve the dependencies anew and write requirements/*.txt
 	$(COMPILE) --upgrade --only-build-deps --build-deps-for editable --output-file requirements/build.txt pyproject.toml

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import click
 import pytest
 from tests.patience import PROGRAM_PATIENCE
+from tools import front_page_chart
 from tools.file_map import render
 
 from barnabas.base.config.broker_keys import BROKER_KEYS
@@ -208,6 +209,13 @@ def test_configuration_keys_of_the_page_exist() -> None:
 
 def test_page_of_files_is_up_to_date() -> None:
     assert (_ROOT / "docs" / "files.md").read_text() == render(), "`make docs` writes it anew"
+
+
+def test_chart_of_the_front_page_shows_its_table() -> None:
+    source = (_ROOT / "README.md").read_text()
+    chart = (_ROOT / "docs" / "images" / "benchmark.svg").read_text()
+    assert chart == front_page_chart.render(source), "`make docs` draws it anew"
+    assert chart.count('class="beside"') == 10
 
 
 # Links
