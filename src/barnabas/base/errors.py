@@ -54,6 +54,7 @@ __all__ = [
     "NotEnoughReplicas",
     "NotLeaderOrFollower",
     "OffsetMetadataTooLarge",
+    "OffsetNotAvailable",
     "OffsetOutOfRange",
     "OperationNotAttempted",
     "OutOfOrderSequence",
@@ -110,6 +111,10 @@ class InconsistentTopicId(KafkaError):
 
 class OffsetOutOfRange(KafkaError):
     code = ErrorCode.offset_out_of_range
+
+
+class OffsetNotAvailable(KafkaError):
+    code = ErrorCode.offset_not_available
 
 
 class CorruptMessage(KafkaError):

@@ -190,6 +190,7 @@ class Builder:
             replica_lag_time_max_ms=self.settings.value.replica_lag_time_max_ms,
             propose=replication.proposals.add,
             is_eligible=replication.is_eligible,
+            epoch_of=replication.epoch_of,
             on_role=replication.fetchers.on_role,
         )
         return partitions

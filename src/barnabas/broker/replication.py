@@ -73,6 +73,11 @@ class Replication:
             return False
         return known.broker.epoch == epoch
 
+    def epoch_of(self, broker_id: int) -> int:
+        """The epoch of the session of a broker; -1 if it has none."""
+        known = self._cluster.image.registrations.get(broker_id)
+        return known.broker.epoch if known is not None and known.is_alive else -1
+
     async def hand_over(self) -> None:
         """Controlled shutdown: other replicas take the leaderships of this broker before it stops.
 

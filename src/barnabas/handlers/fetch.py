@@ -9,7 +9,9 @@ whole: the client skips the records before it. Record bytes are file ranges, sen
 A fetch with a replica id is a follower's: from any other client it is NOT_LEADER_OR_FOLLOWER, or
 UNKNOWN_LEADER_EPOCH if it names the epoch, as in Kafka.
 
-Deviation: `rack_id` (KIP-392, fetch from the closest replica) is read and not used: there is one replica.
+KIP-392: from version 11 on every replica serves consumers, up to its own high watermark. If
+`replica.selector.class` is Kafka's RackAwareReplicaSelector, a leader sends a consumer to a replica in its
+rack; such a response has no records.
 """
 
 import asyncio
@@ -30,14 +32,17 @@ from barnabas.base.ranges import FileRange
 from barnabas.handlers.context import RecordContext
 from barnabas.handlers.fetch_sessions import FetchPartitionKey, Resolved
 from barnabas.handlers.leader_hints import endpoints_for, hint_for
+from barnabas.handlers.preferred_replica import preferred_replica
 from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.replication.parked_fetch import ParkedFetch
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_environment import READ_COMMITTED, FetchIsolation, ReadResult
+from barnabas.replication.partitions import HostedTopic
 from barnabas.storage.page_cache import is_cached, read_cached, warm
 from barnabas.wire.fetch import (
     FIRST_WITH_ENDPOINTS,
+    FIRST_WITH_RACK,
     FIRST_WITH_TOPIC_IDS,
     FetchPartition,
     FetchPartitionResult,
@@ -97,7 +102,10 @@ class Fetch:
 
     __slots__ = (
         "_for_replica",
+        "_needs_leader",
         "_pending",
+        "_reads",
+        "_selects_replica",
         "connection",
         "context",
         "has_error",
@@ -122,8 +130,13 @@ class Fetch:
         self.request: FetchRequest = request
         self.resolved: Resolved = resolved
         self._for_replica: bool = request.replica_id >= 0
+        self._needs_leader: bool = self._for_replica or header.version < FIRST_WITH_RACK
+        self._selects_replica: bool = (
+            bool(request.rack_id) and not self._for_replica and context.config.selects_replica_by_rack
+        )
         self.isolation: FetchIsolation = _isolation_of(request)
         self._pending: Pending | None = None
+        self._reads: int = 0
         self.total: int = 0
         self.has_error: bool = False
 
@@ -171,6 +184,7 @@ class Fetch:
     def begin_reading(self) -> int:
         """Bytes that all partitions together may have in the answer."""
         self.total, self.has_error = 0, False
+        self._reads += 1
         return min(self.request.max_bytes, self.context.config.fetch_max_bytes)
 
     def read_into(self, topics: "Topics", key: FetchPartitionKey, wanted: FetchPartition, left: int) -> int:
@@ -192,9 +206,18 @@ class Fetch:
         partition = None
         try:
             partition = self._find(key)
-            partition.check_leader(wanted.leader_epoch)
+            if self._needs_leader:
+                partition.check_leader(wanted.leader_epoch)
+            else:
+                partition.check_replica_here(wanted.leader_epoch)
             if self._for_replica:
                 partition.check_replica(self.request.replica_id, wanted.leader_epoch)
+            elif self._selects_replica:
+                preferred = preferred_replica(
+                    self.context, partition, self.request.rack_id, self.connection.peer, wanted.offset
+                )
+                if preferred >= 0:
+                    return self._redirection(partition, wanted.partition, preferred)
             diverging = _diverging(partition, wanted)
             if diverging is not None:
                 self.has_error = True
@@ -206,14 +229,23 @@ class Fetch:
                 # One batch at least in the whole answer, or a large batch would block its readers forever.
                 min_one_batch=self.total == 0,
             )
-            if self._for_replica:  # after the read: a fetch that failed says nothing about the follower
+            # After the read: a fetch that failed says nothing about the follower. Nor does one that reads
+            # again after it was parked: the follower may have started anew since it came.
+            if self._for_replica and self._reads == 1:
                 request = self.request
                 partition.on_follower_fetch(
                     request.replica_id, wanted.offset, wanted.log_start_offset, request.replica_epoch
                 )
             return self._result_of(partition, wanted, found)
         except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
-            return self._failure(wanted.partition, partition, error)
+            return self._failure(key, partition, error)
+
+    def _redirection(self, partition: Partition, number: int, preferred: int) -> FetchPartitionResult:
+        """The consumer reads from another replica: it gets its answer at once, without records."""
+        self.has_error = True
+        log = partition.log
+        offsets = log.high_watermark, log.last_stable_offset, log.log_start_offset
+        return FetchPartitionResult(number, 0, *offsets, preferred_replica=preferred)
 
     def _result_of(
         self, partition: Partition, wanted: FetchPartition, found: ReadResult
@@ -238,27 +270,35 @@ class Fetch:
             records,
         )
 
-    def _find(self, key: FetchPartitionKey) -> Partition:
+    def _hosted(self, key: FetchPartitionKey) -> HostedTopic | None:
         partitions = self.context.partitions
         if self.header.version >= FIRST_WITH_TOPIC_IDS:
-            hosted = partitions.topic_by_id(key.topic_id)
-            if hosted is None:
-                raise UnknownTopicId
-        else:
-            hosted = partitions.topic(key.name)
+            return partitions.topic_by_id(key.topic_id)
+        return partitions.topic(key.name)
+
+    def _find(self, key: FetchPartitionKey) -> Partition:
+        hosted = self._hosted(key)
+        if hosted is None and self.header.version >= FIRST_WITH_TOPIC_IDS:
+            raise UnknownTopicId
         found = None if hosted is None else hosted.partitions.get(key.partition)
         if found is None:
             known = None if hosted is None else self.context.image.partition(hosted.name, key.partition)
             raise UnknownTopicOrPartition if known is None else NotLeaderOrFollower
         return found
 
-    def _failure(self, number: int, partition: Partition | None, error: Exception) -> FetchPartitionResult:
+    def _failure(
+        self, key: FetchPartitionKey, partition: Partition | None, error: Exception
+    ) -> FetchPartitionResult:
         self.has_error = True
         code, _ = error_of(error)
         if not isinstance(error, KafkaError):
-            logger.error("Read of partition %s failed", number, exc_info=error)
-        leader = hint_for(partition) if partition is not None and code in _ERRORS_WITH_A_HINT else None
-        return FetchPartitionResult(number, code, leader=leader)
+            logger.error("Read of partition %s failed", key.partition, exc_info=error)
+        leader = None
+        if code in _ERRORS_WITH_A_HINT:
+            hosted = self._hosted(key)
+            name = None if hosted is None else hosted.name
+            leader = hint_for(self.context, partition, name, key.partition)
+        return FetchPartitionResult(key.partition, code, leader=leader)
 
     def known_partitions(self) -> list[Partition]:
         return [self._find(key) for key, _ in self.resolved.partitions]
@@ -340,6 +380,9 @@ def _diverging(partition: Partition, wanted: FetchPartition) -> tuple[int, int] 
             f"{partition.topic_partition} does not know the last fetched epoch {wanted.last_fetched_epoch}"
         )
     epoch, end_offset = found
+    log = partition.log
+    if wanted.offset < log.log_start_offset:
+        raise OffsetOutOfRange(f"{partition.topic_partition} starts at {log.log_start_offset}")
     if epoch < wanted.last_fetched_epoch or end_offset < wanted.offset:
         return epoch, end_offset
     return None

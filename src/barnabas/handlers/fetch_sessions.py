@@ -50,6 +50,7 @@ class CachedPartition:
             or result.log_start_offset != self.log_start_offset
             or result.last_stable_offset != self.last_stable_offset
             or result.diverging is not None
+            or result.preferred_replica >= 0
         )
         self.high_watermark = result.high_watermark
         self.last_stable_offset = result.last_stable_offset

@@ -8,8 +8,14 @@ from barnabas.replication.partition import Partition
 from barnabas.wire.primitives import LeaderHint, NodeEndpoint
 
 
-def hint_for(partition: Partition) -> LeaderHint:
-    return LeaderHint(partition.leader_id, partition.leader_epoch)
+def hint_for(
+    context: ClusterContext, partition: Partition | None, topic: str | None, number: int
+) -> LeaderHint | None:
+    """Leader and epoch of a partition, which may be on other brokers only; None if it is not known."""
+    if partition is not None:
+        return LeaderHint(partition.leader_id, partition.leader_epoch)
+    known = None if topic is None else context.image.partition(topic, number)
+    return None if known is None else LeaderHint(known.leader, known.leader_epoch)
 
 
 def endpoints_for(

@@ -10,6 +10,9 @@ leader epochs are checked and returned.
 A search for a time or for the largest timestamp is done in steps, and unpacks large batches in threads
 (`handlers.unpacking`): records have to be looked at.
 
+After an election a consumer gets OFFSET_NOT_AVAILABLE (LEADER_NOT_AVAILABLE before version 5) instead of the
+end of the log until the high watermark has reached the start of the leader epoch (KIP-207).
+
 A special timestamp that is newer than the version of the request is UNSUPPORTED_VERSION, a partition that
 is requested twice INVALID_REQUEST.
 """
@@ -18,10 +21,11 @@ from collections import Counter
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from barnabas.base.errors import ErrorCode
+from barnabas.base.errors import ErrorCode, OffsetNotAvailable
 from barnabas.base.steps import Steps, at_once
 from barnabas.handlers.context import RecordContext, Request
 from barnabas.handlers.local_partitions import code_of, local_partition
+from barnabas.replication.partition import Partition
 from barnabas.replication.partition_environment import READ_COMMITTED
 from barnabas.storage.log import Log
 from barnabas.wire import Reply
@@ -45,6 +49,7 @@ _FIRST_VERSION_OF = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
+_FIRST_WITH_OFFSET_NOT_AVAILABLE = 5
 _CONSUMER, _DEBUGGING_CONSUMER = -1, -2
 _NOTHING = (-1, -1, -1)
 
@@ -99,11 +104,17 @@ def _partition(
         log = partition.log
         end = _visible_end(log, request)
         if timestamp == LATEST:
+            _check_available(partition, request)
             offset, found_timestamp, epoch = end, -1, partition.leader_epoch
         else:
             offset, found_timestamp, epoch = yield from _look_up(log, timestamp, end)
+            if offset < 0 and _is_search(timestamp):
+                _check_available(partition, request)
     except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
-        return Reply(partition_index=number, error_code=code_of(error, topic, number))
+        code = code_of(error, topic, number)
+        if code == ErrorCode.offset_not_available and request.version < _FIRST_WITH_OFFSET_NOT_AVAILABLE:
+            code = ErrorCode.leader_not_available
+        return Reply(partition_index=number, error_code=code)
     return Reply(
         partition_index=number,
         error_code=ErrorCode.none,
@@ -118,6 +129,17 @@ def _visible_end(log: Log, request: Request) -> int:
     if request.body.replica_id != _CONSUMER:
         return log.log_end_offset
     return log.last_stable_offset if request.body.isolation_level == READ_COMMITTED else log.high_watermark
+
+
+def _check_available(partition: Partition, request: Request) -> None:
+    """Refuse a consumer the end of the log until the high watermark is known again (KIP-207).
+
+    A new leader's high watermark may be behind that of the leader before it: offsets would go back.
+    """
+    if request.body.replica_id == _CONSUMER and not partition.is_end_known:
+        raise OffsetNotAvailable(
+            f"the high watermark of {partition.topic_partition} is below the start of its leader epoch"
+        )
 
 
 def _look_up(log: Log, timestamp: int, end: int) -> Steps[tuple[int, int, int]]:

@@ -87,7 +87,8 @@ def _append(
 ) -> Parts | Pending | None:
     if has_transactional(request.topics):
         return _verify_and_append(context, connection, header, request, hosted)
-    return _append_all(context, connection, header, request, hosted, Append(header.version, request.acks))
+    append = Append(context, header.version, request.acks)
+    return _append_all(context, connection, header, request, hosted, append)
 
 
 def _append_all(
@@ -194,7 +195,7 @@ def _verify_and_append(
 ) -> Parts | Pending | None:
     """Append in this turn of the loop if the coordinator answers in it; else later, what was copied."""
     verification = Verification(context, header.version, request, hosted)
-    append = VerifiedAppend(header.version, request.acks, verification)
+    append = VerifiedAppend(context, header.version, request.acks, verification)
     verified = verification.start()
     if verified.is_done:
         return _append_all(context, connection, header, request, hosted, append)
@@ -254,7 +255,7 @@ def _unpack_and_append(
                 result = append.to_partition(hosted, number, validation.records, validation)
             else:
                 partition = None if hosted is None else hosted.partitions.get(number)
-                result = append.failure(number, partition, refusal)
+                result = append.failure(hosted, number, partition, refusal)
             results[topic].partitions[index] = result
         # What was appended before the unpacking may be acknowledged by now.
         append.waiting = [each for each in append.waiting if each[0].must_wait(each[1], request.acks)]

@@ -8,10 +8,12 @@ from barnabas.base.errors import (
     InvalidRequiredAcks,
     InvalidTopic,
     KafkaError,
+    NotLeaderOrFollower,
     UnknownTopicId,
     UnknownTopicOrPartition,
     error_of,
 )
+from barnabas.handlers.context import ClusterContext
 from barnabas.handlers.leader_hints import hint_for
 from barnabas.handlers.transaction_verification import Verification
 from barnabas.records.deep_validation import DeepValidation, UnpackingDeferred
@@ -30,9 +32,10 @@ _ERRORS_WITH_A_HINT = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader
 class Append:
     """The appends of one request; remembers what has to be waited for."""
 
-    __slots__ = ("_acks", "_allow_zstd", "_version", "deferred", "failed", "waiting")
+    __slots__ = ("_acks", "_allow_zstd", "_context", "_version", "deferred", "failed", "waiting")
 
-    def __init__(self, version: int, acks: int) -> None:
+    def __init__(self, context: ClusterContext, version: int, acks: int) -> None:
+        self._context: ClusterContext = context
         self._version: int = version
         self._acks: int = acks
         self._allow_zstd: bool = version >= FIRST_WITH_ZSTD
@@ -66,7 +69,7 @@ class Append:
             self.deferred.append(later.validation)
             return DEFERRED
         except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
-            return self.failure(number, partition, error)
+            return self.failure(hosted, number, partition, error)
 
     def _find(self, hosted: HostedTopic | None, number: int) -> Partition:
         if self._acks not in (-1, 0, 1):
@@ -75,19 +78,23 @@ class Append:
         if partition is None:
             if hosted is None and self._version >= FIRST_WITH_TOPIC_IDS:
                 raise UnknownTopicId
-            raise UnknownTopicOrPartition
+            is_elsewhere = hosted is not None and self._context.image.partition(hosted.name, number)
+            raise NotLeaderOrFollower if is_elsewhere else UnknownTopicOrPartition
         if hosted is not None and hosted.is_internal:
             raise InvalidTopic(f"only its coordinator writes to the internal topic {hosted.name}")
         return partition
 
-    def failure(self, number: int, partition: Partition | None, error: Exception) -> ProducePartitionResult:
+    def failure(
+        self, hosted: HostedTopic | None, number: int, partition: Partition | None, error: Exception
+    ) -> ProducePartitionResult:
         code, message = error_of(error)
         self.failed = message
         if not isinstance(error, KafkaError):
             logger.error("Append to partition %s failed", number, exc_info=error)
         leader = None
-        if partition is not None and code in _ERRORS_WITH_A_HINT:
-            leader = hint_for(partition)
+        if code in _ERRORS_WITH_A_HINT:
+            topic = None if hosted is None else hosted.name
+            leader = hint_for(self._context, partition, topic, number)
         record_errors = tuple(getattr(error, "record_errors", ()))
         # If records are invalid, the response has the log start offset, as in Kafka.
         start = partition.log.log_start_offset if partition is not None and record_errors else -1
@@ -99,8 +106,8 @@ class VerifiedAppend(Append):
 
     __slots__ = ("_verification",)
 
-    def __init__(self, version: int, acks: int, verification: Verification) -> None:
-        super().__init__(version, acks)
+    def __init__(self, context: ClusterContext, version: int, acks: int, verification: Verification) -> None:
+        super().__init__(context, version, acks)
         self._verification: Verification = verification
 
     def to_partition(
@@ -111,9 +118,9 @@ class VerifiedAppend(Append):
         prepared: DeepValidation | None = None,
     ) -> ProducePartitionResult:
         if self._verification.refusal is not None:
-            return self.failure(number, None, self._verification.refusal)
+            return self.failure(hosted, number, None, self._verification.refusal)
         try:
             self._verification.check(self._find(hosted, number), records)
         except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
-            return self.failure(number, None, error)
+            return self.failure(hosted, number, None, error)
         return super().to_partition(hosted, number, records, prepared)

@@ -8,7 +8,7 @@ The rules are those of Kafka's `Partition` and `Replica`:
   leave still counts, a replica that is to join counts already.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 UNKNOWN_OFFSET = -1
@@ -87,9 +87,9 @@ def high_watermark(
     return lowest
 
 
-def is_under_min_isr(isr: InSyncReplicas, replicas: Collection[int], min_insync_replicas: int) -> bool:
+def is_under_min_isr(isr: InSyncReplicas, replication_factor: int, min_insync_replicas: int) -> bool:
     """A topic cannot require more in-sync replicas than it has replicas (Kafka's effective min ISR)."""
-    return len(isr.committed) < min(min_insync_replicas, len(replicas))
+    return len(isr.committed) < min(min_insync_replicas, replication_factor)
 
 
 def lagging(

@@ -28,10 +28,10 @@ from barnabas.metadata.image import NO_LEADER, PartitionImage
 from barnabas.metadata.isr_proposal import IsrProposal, IsrResult
 from barnabas.records.deep_validation import DeepValidation
 from barnabas.replication import isr as in_sync
+from barnabas.replication.following_partition import FollowingPartition, must_flush
 from barnabas.replication.isr import InSyncReplicas
 from barnabas.replication.isr_proposals import REFUSED
 from barnabas.replication.partition_environment import PartitionEnvironment
-from barnabas.replication.readable_partition import ReadablePartition
 from barnabas.replication.roles import Follower, Leader, Offline, Role
 from barnabas.replication.waiting import WaitingProducers, notify
 from barnabas.storage.append_info import AppendInfo, AppendOrigin, LateAppend
@@ -42,14 +42,8 @@ ALL = -1
 _NEVER_FOLLOWED = Offline("the cluster has not assigned it yet")
 
 
-def _must_flush(log: Log) -> bool:
-    """`flush.messages` is reached: the newest records may not be acknowledged before a sync."""
-    return log.log_end_offset - log.recovery_point >= log.config.flush_messages
-
-
-class Partition(ReadablePartition):
+class Partition(FollowingPartition):
     __slots__ = (
-        "_environment",
         "_hidden_size",
         "_image",
         "_is_closed",
@@ -74,8 +68,7 @@ class Partition(ReadablePartition):
         self.leader_id: int = -1
         self.leader_epoch: int = -1
         self.replicas: tuple[int, ...] = ()
-        super().__init__()
-        self._environment: PartitionEnvironment = environment
+        super().__init__(environment)
         self._log: Log | None = None
         self._is_closed: bool = False
         self._image: PartitionImage | None = None
@@ -99,10 +92,12 @@ class Partition(ReadablePartition):
             self._follow_leader(image.leader, image.leader_epoch)
             return
         if isinstance(role, Leader) and role.epoch == image.leader_epoch:
-            role.follow(broker_id, image.replicas, role.isr if is_same_state else InSyncReplicas(image.isr))
+            isr = role.isr if is_same_state else InSyncReplicas(image.isr)
+            role.follow(broker_id, image.replicas, isr, image.adding)
         else:
-            now_ms = self._now_ms()
-            role = self.role = Leader(broker_id, image.leader_epoch, image.replicas, image.isr, now_ms)
+            role = self.role = Leader(
+                broker_id, image.leader_epoch, image.replicas, image.isr, self._now_ms(), image.adding
+            )
         log = self._log
         if log is not None and not log.is_closed:
             self._lead(role, log)
@@ -157,15 +152,31 @@ class Partition(ReadablePartition):
         """Whether there are no records, as far as that is known without opening the log."""
         return self._environment.logs.is_known_empty(self.topic_partition)
 
+    @property
+    def is_end_known(self) -> bool:
+        """False while the high watermark of a new leader is below the start of its epoch (KIP-207)."""
+        role = self.role
+        return not isinstance(role, Leader) or self.log.high_watermark >= role.epoch_start_offset
+
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse a request for another broker or another leader epoch (KIP-320)."""
         if current_leader_epoch >= 0:
-            if current_leader_epoch < self.leader_epoch:
-                raise FencedLeaderEpoch(f"leader epoch {current_leader_epoch} is older than ours")
-            if current_leader_epoch > self.leader_epoch:
-                raise UnknownLeaderEpoch(f"leader epoch {current_leader_epoch} is newer than ours")
+            self._check_epoch(current_leader_epoch)
         if not isinstance(self.role, Leader):
             raise self._not_leader()
+
+    def check_replica_here(self, current_leader_epoch: int = -1) -> None:
+        """The same for a request that any replica may serve (KIP-392)."""
+        if current_leader_epoch >= 0:
+            self._check_epoch(current_leader_epoch)
+        if isinstance(self.role, Offline):
+            raise NotLeaderOrFollower(self.role.reason)
+
+    def _check_epoch(self, current_leader_epoch: int) -> None:
+        if current_leader_epoch < self.leader_epoch:
+            raise FencedLeaderEpoch(f"leader epoch {current_leader_epoch} is older than ours")
+        if current_leader_epoch > self.leader_epoch:
+            raise UnknownLeaderEpoch(f"leader epoch {current_leader_epoch} is newer than ours")
 
     def _not_leader(self) -> NotLeaderOrFollower:
         broker_id = self._environment.broker_id
@@ -229,7 +240,7 @@ class Partition(ReadablePartition):
         )
 
     def _appended(self, leader: Leader, log: Log, info: AppendInfo, size: int) -> None:
-        if _must_flush(log):
+        if must_flush(log):
             self._hidden_size += size
             self._environment.flusher.request(log, self._on_flushed)
         else:
@@ -302,43 +313,7 @@ class Partition(ReadablePartition):
             return Deferred.of(None)
         return self._waiting_for_all.add(end_offset - 1)
 
-    # --- following ----------------------------------------------------------------------------------
-
-    def append_fetched(self, records: memoryview, high_watermark: int, log_start_offset: int) -> None:
-        """Append what the leader sent, and take over its high watermark and its log start."""
-        log = self.log
-        if records:
-            info = log.append_as_follower(records)
-            if info is not None and _must_flush(log):
-                self._environment.flusher.request(log, self._on_flushed)
-            elif info is not None and info.rolled:
-                self._environment.flusher.request_due(log)
-        log.maybe_update_high_watermark(high_watermark)
-        if log.log_start_offset < log_start_offset <= log.high_watermark:
-            log.delete_records_before(log_start_offset)
-
-    def truncate_to_divergence(self, leader_epoch: int, leader_end: int) -> None:
-        """The leader's log has other records after the end of `leader_epoch`: remove them here (KIP-279).
-
-        If this log does not have that epoch, the end of its last epoch before it is all that is known to be
-        equal. The next fetch shows whether that is enough.
-        """
-        log = self.log
-        own = log.end_offset_for_epoch(leader_epoch)
-        if own is None:
-            offset = log.high_watermark
-        else:
-            own_epoch, own_end = own
-            offset = min(own_end, leader_end) if own_epoch == leader_epoch else own_end
-        log.truncate_to(min(offset, log.log_end_offset))
-
-    def truncate_to_range(self, leader_start: int, leader_end: int) -> None:
-        """The leader has no records at this log's end: continue within what the leader has."""
-        log = self.log
-        if leader_end < log.log_end_offset:
-            log.truncate_to(leader_end)
-        elif leader_start > log.log_end_offset:
-            log.truncate_fully_and_start_at(leader_start)
+    # --- the frontiers --------------------------------------------------------------------------------
 
     def _on_flushed(self, error: KafkaError | None) -> None:
         if error is not None:
@@ -349,18 +324,23 @@ class Partition(ReadablePartition):
             self._advance_durable_end(role, log)
 
     def _advance_durable_end(self, leader: Leader, log: Log) -> None:
-        end = max(log.recovery_point, leader.durable_end) if _must_flush(log) else log.log_end_offset
+        end = max(log.recovery_point, leader.durable_end) if must_flush(log) else log.log_end_offset
         leader.durable_end = end
         self._advance_high_watermark(leader, log)
         if self._waiting_for_leader:
             self._waiting_for_leader.reach(end)
 
     def on_follower_fetch(self, replica_id: int, offset: int, log_start_offset: int, epoch: int) -> None:
-        """A follower has read successfully: it has everything below `offset`."""
+        """A follower has read successfully: it has everything below `offset`.
+
+        A fetch of an earlier registration of that broker says nothing: it may have lost records since.
+        """
         role, log = self.role, self.log
         follower = role.followers.get(replica_id) if isinstance(role, Leader) else None
         if follower is None or not isinstance(role, Leader):
             return
+        if epoch < max(follower.broker_epoch, self._environment.epoch_of(replica_id)):
+            raise NotLeaderOrFollower(f"broker {replica_id} has registered again since epoch {epoch}")
         follower.on_fetch(offset, log_start_offset, log.log_end_offset, self._now_ms(), epoch)
         if replica_id not in role.isr.committed:
             self._consider_member(role, log, replica_id)

@@ -49,6 +49,10 @@ def never_eligible(broker_id: int, epoch: int) -> bool:
     return False
 
 
+def no_epoch(broker_id: int) -> int:
+    return -1
+
+
 @dataclass(slots=True)
 class PartitionEnvironment:
     """What all partitions of a broker share."""
@@ -62,5 +66,7 @@ class PartitionEnvironment:
     """Sends a proposed in-sync set to the controller."""
     is_eligible: Callable[[int, int], bool] = never_eligible
     """Whether a broker with this epoch may join an in-sync set."""
+    epoch_of: Callable[[int], int] = no_epoch
+    """The registered epoch of a live broker; -1 if it has no session."""
     on_role: Callable[[TopicPartition], None] = no_fetchers
     """Called after the role of this broker for a partition may have changed."""

@@ -17,6 +17,7 @@ from barnabas.replication.partition_environment import (
     Propose,
     never_eligible,
     no_controller,
+    no_epoch,
     no_fetchers,
 )
 from barnabas.storage.logs import Logs
@@ -52,6 +53,7 @@ class Partitions:
         replica_lag_time_max_ms: int = _REPLICA_LAG_TIME_MAX_MS,
         propose: Propose = no_controller,
         is_eligible: Callable[[int, int], bool] = never_eligible,
+        epoch_of: Callable[[int], int] = no_epoch,
         on_role: Callable[[TopicPartition], None] = no_fetchers,
     ) -> None:
         self._broker_id: int = broker_id
@@ -67,6 +69,7 @@ class Partitions:
             replica_lag_time_max_ms,
             propose,
             is_eligible,
+            epoch_of,
             on_role,
         )
         self._by_name: dict[str, HostedTopic] = {}

@@ -322,7 +322,7 @@ class ReplicaFetcher:
             if start is None or end is None or start.error_code or end.error_code:
                 self._delay((name,))
                 continue
-            each.partition.truncate_to_range(start.offset, end.offset)
+            each.partition.truncate_to_range(start.offset, end.offset, each.role.epoch)
             self._changed[name] = None
             now = each.partition.log.log_end_offset
             logger.warning(

@@ -18,26 +18,35 @@ class Leader:
     watermark is computed.
     """
 
-    __slots__ = ("durable_end", "epoch", "epoch_start_offset", "followers", "isr", "replicas")
+    __slots__ = ("durable_end", "epoch", "epoch_start_offset", "followers", "isr", "replication_factor")
 
     def __init__(
-        self, broker_id: int, epoch: int, replicas: Sequence[int], isr: Sequence[int], now_ms: int
+        self,
+        broker_id: int,
+        epoch: int,
+        replicas: Sequence[int],
+        isr: Sequence[int],
+        now_ms: int,
+        adding: Sequence[int] = (),
     ) -> None:
         self.epoch: int = epoch
         self.epoch_start_offset: int = in_sync.UNKNOWN_OFFSET
         """The log end offset when leadership began; unknown until the log is opened."""
         self.durable_end: int = in_sync.UNKNOWN_OFFSET
-        self.replicas: tuple[int, ...] = ()
+        self.replication_factor: int = 0
+        """Without the replicas that a reassignment adds: they are not required yet."""
         self.isr: InSyncReplicas = InSyncReplicas(tuple(isr))
         self.followers: dict[int, FollowerState] = {}
-        self.follow(broker_id, replicas, self.isr)
+        self.follow(broker_id, replicas, self.isr, adding)
         for each in isr:
             if each in self.followers:  # it has `replica.lag.time.max.ms` from now on to fetch
                 self.followers[each].last_caught_up_ms = now_ms
 
-    def follow(self, broker_id: int, replicas: Sequence[int], isr: InSyncReplicas) -> None:
+    def follow(
+        self, broker_id: int, replicas: Sequence[int], isr: InSyncReplicas, adding: Sequence[int] = ()
+    ) -> None:
         """Apply the replicas and the in-sync set that the cluster has committed for this epoch."""
-        self.replicas, self.isr = tuple(replicas), isr
+        self.isr, self.replication_factor = isr, len(set(replicas) - set(adding))
         known = self.followers
         self.followers = {each: known.get(each) or FollowerState() for each in replicas if each != broker_id}
 
@@ -50,7 +59,7 @@ class Leader:
         self.epoch_start_offset, self.durable_end = log_end_offset, durable_end
 
     def is_under_min_isr(self, min_insync_replicas: int) -> bool:
-        return in_sync.is_under_min_isr(self.isr, self.replicas, min_insync_replicas)
+        return in_sync.is_under_min_isr(self.isr, self.replication_factor, min_insync_replicas)
 
     def high_watermark(
         self,

@@ -7,6 +7,15 @@ from barnabas.base.filesystem import Buffer
 from barnabas.records.batch import BatchHeader, crc_is_valid, iter_headers
 
 
+class UnexpectedOffset(InvalidRecord):
+    """A batch does not follow the log. The offsets are those of the batch."""
+
+    def __init__(self, message: str, base_offset: int, last_offset: int) -> None:
+        super().__init__(message)
+        self.base_offset: int = base_offset
+        self.last_offset: int = last_offset
+
+
 @dataclass(frozen=True, slots=True)
 class FollowerRecords:
     buffer: memoryview
@@ -34,7 +43,11 @@ def read_follower_records(records: Buffer, log_end_offset: int) -> FollowerRecor
         if not crc_is_valid(records, position, header):
             raise CorruptMessage(f"the batch at offset {header.base_offset} has a wrong checksum")
         if header.base_offset < expected:
-            raise InvalidRecord(f"a batch at offset {header.base_offset} came where {expected} was due")
+            raise UnexpectedOffset(
+                f"a batch at offset {header.base_offset} came where {expected} was due",
+                header.base_offset,
+                header.last_offset,
+            )
         batches.append((position, header))
         end, expected = position + header.size, header.next_offset
         max_timestamp = max(max_timestamp, header.max_timestamp)

@@ -26,6 +26,7 @@ from barnabas.wire.schemas import request_schema
 
 API_KEY = 1
 FIRST_WITH_SESSIONS = 7
+FIRST_WITH_RACK = 11
 FIRST_FLEXIBLE = 12
 FIRST_WITH_TOPIC_IDS = 13
 FIRST_WITH_REPLICA_STATE = 15
@@ -96,6 +97,8 @@ class FetchPartitionResult(NamedTuple):
     """Epoch and end offset where the follower's log leaves the leader's (KIP-595)."""
     head: bytes | None = None
     """The bytes before the records, if they were written ahead."""
+    preferred_replica: int = -1
+    """The broker the consumer should read from instead (KIP-392)."""
 
 
 class FetchTopicResult(NamedTuple):
@@ -136,7 +139,7 @@ def _request_of(version: int, raw: Any) -> FetchRequest:
             for topic in raw.topics
         ],
         [_forgotten_of(with_ids, topic) for topic in raw.forgotten_topics_data] if has_sessions else [],
-        raw.rack_id if version >= 11 else "",
+        raw.rack_id if version >= FIRST_WITH_RACK else "",
         raw.replica_state.replica_epoch if version >= FIRST_WITH_REPLICA_STATE else -1,
     )
 
@@ -163,7 +166,6 @@ def _forgotten_of(with_ids: bool, topic: Any) -> ForgottenTopic:
 _V4 = struct.Struct(">ihqq")
 _V5 = struct.Struct(">ihqqq")
 _ABORTED = struct.Struct(">qq")
-_NO_PREFERRED_REPLICA = b"\xff\xff\xff\xff"
 
 
 def encode_fetch_response(
@@ -226,11 +228,12 @@ def _flexible_partition(version: int, result: FetchPartitionResult) -> bytes:
     """Everything up to the records themselves."""
     head = _V5.pack(*result[:5])
     records = write_unsigned_varint(size_of(result.records) + 1) if result.records is not None else b"\x01"
+    preferred = INT32.pack(result.preferred_replica)
     if result.aborted is None:
-        return head + b"\x00" + _NO_PREFERRED_REPLICA + records
+        return head + b"\x00" + preferred + records
     aborted = b"".join(_ABORTED.pack(*each) + b"\x00" for each in result.aborted)
     count = write_unsigned_varint(len(result.aborted) + 1)
-    return head + count + aborted + _NO_PREFERRED_REPLICA + records
+    return head + count + aborted + preferred + records
 
 
 def _partition_tags(result: FetchPartitionResult) -> bytes:
@@ -250,6 +253,6 @@ def _legacy_partition(version: int, result: FetchPartitionResult) -> bytes:
         aborted = b"\xff\xff\xff\xff"
     else:
         aborted = INT32.pack(len(result.aborted)) + b"".join(_ABORTED.pack(*each) for each in result.aborted)
-    preferred = _NO_PREFERRED_REPLICA if version >= 11 else b""
+    preferred = INT32.pack(result.preferred_replica) if version >= FIRST_WITH_RACK else b""
     records = INT32.pack(size_of(result.records) if result.records is not None else 0)
     return head + aborted + preferred + records

@@ -86,7 +86,7 @@ def fetch_fields(topic: str, offsets: Sequence[tuple[int, int]], **options: Any)
         "session_epoch": options.get("session_epoch", -1),
         "topics": [{"topic": topic, "topic_id": number, "partitions": partitions}] if partitions else [],
         "forgotten_topics_data": options.get("forgotten", []),
-        "rack_id": "",
+        "rack_id": options.get("rack", ""),
     }
 
 

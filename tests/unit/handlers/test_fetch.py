@@ -22,6 +22,7 @@ from barnabas.network.responses import Parts, Pending
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record
 from barnabas.replication.partition import Partition
+from barnabas.replication.roles import Leader
 
 BY_NAME, NEWEST = 12, 18
 UNKNOWN_TOPIC = UUID(int=99)
@@ -155,13 +156,49 @@ def test_unexpected_error_of_a_partition_is_logged(
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_former_leader_names_the_new_one(consumer: Consumer) -> None:
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"leader_epoch": 4}, ErrorCode.fenced_leader_epoch),
+        ({"replica_state": {"replica_id": 3, "replica_epoch": 1}}, ErrorCode.not_leader_or_follower),
+    ],
+)
+def test_former_leader_names_the_new_one(
+    consumer: Consumer, options: dict[str, Any], code: ErrorCode
+) -> None:
     node = consumer.node
     append(node, b"a")
     node.elect("t", leader=9, epoch=5)
-    found = consumer.partition(0, version=NEWEST, number=node.image.topics["t"].topic_id)
-    assert found.error_code == ErrorCode.not_leader_or_follower
+    found = consumer.partition(0, version=NEWEST, number=node.image.topics["t"].topic_id, **options)
+    assert found.error_code == code
     assert (found.current_leader.leader_id, found.current_leader.leader_epoch) == (9, 5)
+
+
+def test_follower_serves_consumers_since_version_11_up_to_its_high_watermark(consumer: Consumer) -> None:
+    node = consumer.node
+    append(node, b"a")
+    found = append(node, b"b")
+    node.elect("t", leader=9, epoch=5)
+    found.log.maybe_update_high_watermark(1)
+    assert consumer.partition(0, version=10).error_code == ErrorCode.not_leader_or_follower
+    for version in (11, BY_NAME):
+        read = consumer.partition(0, version=version, leader_epoch=5)
+        assert (values_in(read.records), read.high_watermark) == ([b"a"], 1)
+    assert consumer.partition(2).error_code == ErrorCode.none  # not beyond its log: the leader may have more
+    assert consumer.partition(3).error_code == ErrorCode.offset_out_of_range
+    assert consumer.partition(0, leader_epoch=6).error_code == ErrorCode.unknown_leader_epoch
+
+
+def test_partition_on_other_brokers_only_is_not_unknown(consumer: Consumer) -> None:
+    node = consumer.node
+    hosted = node.partitions.topic("t")
+    assert hosted is not None
+    hosted.partitions.clear()
+    found = consumer.partition(0, version=NEWEST, number=hosted.topic_id)
+    assert found.error_code == ErrorCode.not_leader_or_follower
+    image = node.image.topics["t"].partitions[0]
+    hint = found.current_leader
+    assert (hint.leader_id, hint.leader_epoch) == (image.leader, image.leader_epoch)
 
 
 def test_fetch_waits_for_enough_bytes(consumer: Consumer) -> None:
@@ -264,3 +301,26 @@ def test_fetch_with_the_id_of_a_broker_that_is_no_replica_is_refused(consumer: C
     append(consumer.node, b"a")
     found = consumer.partition(0, replica_id=77)
     assert found.error_code == ErrorCode.not_leader_or_follower
+
+
+def test_parked_fetch_of_a_follower_updates_its_state_once(consumer: Consumer) -> None:
+    """A follower may have started anew, with less, while its fetch was parked."""
+    node = consumer.node
+    partition = append(node, b"a")
+    image, own = node.image.topics["t"].partitions[0], node.config.broker_id
+    partition.follow(image._replace(replicas=(own, 77), isr=(own,), state_version=image.state_version + 1))
+    follower = cast(Leader, partition.role).followers[77]
+
+    async def scenario() -> None:
+        state = {"replica_id": 77, "replica_epoch": 1}
+        topic_id = node.image.topics["t"].topic_id
+        options: dict[str, Any] = {"version": NEWEST, "number": topic_id, "replica_state": state}
+        parked = consumer.send(1, max_wait=60_000, **options)
+        assert isinstance(parked, Pending)
+        assert follower.log_end_offset == 1
+        follower.log_end_offset = 0
+        append(node, b"b")
+        assert parked.is_done
+        assert follower.log_end_offset == 0
+
+    in_loop(node, scenario)

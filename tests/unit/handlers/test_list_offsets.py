@@ -138,3 +138,26 @@ def test_other_broker_s_partition_is_read_by_debugging_consumers_only(node: Node
 
     assert ask(node, LATEST).error_code is ErrorCode.not_leader_or_follower
     assert found(ask(node, LATEST, replica_id=-2)) == (6, -1)
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(4, ErrorCode.leader_not_available), (5, ErrorCode.offset_not_available)]
+)
+def test_end_is_not_available_before_the_high_watermark_reaches_the_leader_epoch(
+    node: Node, version: int, code: ErrorCode
+) -> None:
+    partition = node.partitions.get("t", 0)
+    partition.follow(
+        node.image.topics["t"]
+        .partitions[0]
+        ._replace(leader_epoch=9, replicas=(node.config.broker_id, 77), isr=(node.config.broker_id, 77))
+    )
+    partition.log.maybe_update_high_watermark(2)
+
+    assert ask(node, LATEST, version).error_code is code
+    assert ask(node, T0 + 20, version).error_code is code  # its record is not visible yet
+    assert found(ask(node, T0, version)) == (0, T0)
+    assert found(ask(node, EARLIEST, version)) == (0, -1)
+    assert found(ask(node, LATEST, version, replica_id=77)) == (6, -1)
+    partition.log.maybe_update_high_watermark(6)
+    assert found(ask(node, LATEST, version)) == (6, -1)

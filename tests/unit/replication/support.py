@@ -72,8 +72,9 @@ class Bench:
         isr: tuple[int, ...] = (1,),
         replicas: tuple[int, ...] = (1,),
         version: int = 0,
+        adding: tuple[int, ...] = (),
     ) -> None:
-        image = PartitionImage(0, leader, epoch, isr, replicas, (), (), version)
+        image = PartitionImage(0, leader, epoch, isr, replicas, adding, (), version)
         self.partitions.follow_topic(TopicImage("t", TOPIC_ID, {0: image}))
 
     def delete_topic(self) -> None:

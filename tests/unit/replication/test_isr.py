@@ -98,6 +98,6 @@ def test_joining_needs_the_watermark_and_the_start_of_the_epoch(
 
 
 def test_a_topic_cannot_require_more_in_sync_replicas_than_it_has() -> None:
-    assert not is_under_min_isr(InSyncReplicas((1,)), (1,), 2)
-    assert is_under_min_isr(InSyncReplicas((1,)), (1, 2, 3), 2)
-    assert not is_under_min_isr(InSyncReplicas((1, 2)), (1, 2, 3), 2)
+    assert not is_under_min_isr(InSyncReplicas((1,)), 1, 2)
+    assert is_under_min_isr(InSyncReplicas((1,)), 3, 2)
+    assert not is_under_min_isr(InSyncReplicas((1, 2)), 3, 2)

@@ -255,3 +255,44 @@ def test_fetch_of_a_broker_that_has_no_replica_is_refused(epoch: int, error: typ
             cluster.partition.check_replica(1, epoch)
 
     run(scenario)
+
+
+def test_fetch_of_an_earlier_registration_says_nothing_about_the_follower() -> None:
+    async def scenario() -> None:
+        cluster = Cluster()
+        cluster.produce(1)
+        cluster.partition.on_follower_fetch(2, 0, 0, 5)
+        with pytest.raises(NotLeaderOrFollower):
+            cluster.partition.on_follower_fetch(2, 1, 0, 4)
+        role = cluster.partition.role
+        assert isinstance(role, Leader)
+        assert (role.followers[2].log_end_offset, role.followers[2].broker_epoch) == (0, 5)
+
+    run(scenario)
+
+
+def test_replicas_that_a_reassignment_adds_are_not_required_to_be_in_sync() -> None:
+    async def scenario() -> None:
+        cluster = Cluster(LogConfig(min_insync_replicas=2))
+        cluster.follow(isr=(1,), replicas=(1,), version=2)
+        assert cluster.produce(ALL) == [None]
+        cluster.follow(isr=(1,), replicas=(1, 2), version=3, adding=(2,))
+        answered = cluster.produce(ALL)
+        cluster.fetch(2, 0)
+        assert cluster.partition.log.high_watermark == 2
+        assert answered == [None]
+
+    run(scenario)
+
+
+def test_end_is_known_once_the_high_watermark_has_reached_the_start_of_the_epoch() -> None:
+    async def scenario() -> None:
+        cluster = Cluster()
+        cluster.produce(1)
+        cluster.follow(epoch=1, isr=REPLICAS, replicas=REPLICAS, version=2)
+        assert not cluster.partition.is_end_known
+        cluster.fetch(2, 1)
+        cluster.fetch(3, 1)
+        assert cluster.partition.is_end_known
+
+    run(scenario)

@@ -117,6 +117,12 @@ class BrokerConfig:
     unclean_leader_election_enable = _bool("unclean.leader.election.enable")
     message_max_bytes = _int("message.max.bytes")
     fetch_max_bytes = _int("fetch.max.bytes")
+
+    @property
+    def selects_replica_by_rack(self) -> bool:
+        """Consumers are sent to a replica in their rack (KIP-392)."""
+        return str(self.get("replica.selector.class")).endswith(".RackAwareReplicaSelector")
+
     max_incremental_fetch_session_cache_slots = _int("max.incremental.fetch.session.cache.slots")
     max_request_partition_size_limit = _int("max.request.partition.size.limit")
 

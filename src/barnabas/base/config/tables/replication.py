@@ -13,7 +13,12 @@ from barnabas.base.config.tables.names import (
     READ_ONLY,
     STRING,
 )
-from barnabas.base.config.validators import at_least
+from barnabas.base.config.validators import OneOf, at_least
+
+_REPLICA_SELECTORS = (
+    "org.apache.kafka.common.replica.LeaderSelector",
+    "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+)
 
 REPLICATION_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("auto.leader.rebalance.enable", BOOLEAN, "true", HIGH, READ_ONLY),
@@ -62,7 +67,7 @@ REPLICATION_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("replica.fetch.wait.max.ms", INT, "500", HIGH, READ_ONLY),
     ConfigKey("replica.high.watermark.checkpoint.interval.ms", LONG, "5000", HIGH, READ_ONLY),
     ConfigKey("replica.lag.time.max.ms", LONG, "30000", HIGH, READ_ONLY),
-    ConfigKey("replica.selector.class", STRING, None, MEDIUM, READ_ONLY),
+    ConfigKey("replica.selector.class", STRING, None, MEDIUM, READ_ONLY, OneOf(_REPLICA_SELECTORS)),
     ConfigKey("replica.socket.receive.buffer.bytes", INT, "65536", HIGH, READ_ONLY),
     ConfigKey("replica.socket.timeout.ms", INT, "30000", HIGH, READ_ONLY),
     ConfigKey("replication.quota.window.num", INT, "11", LOW, READ_ONLY, at_least(1)),
