@@ -5,12 +5,9 @@ offsets and states in compacted topics that it reads back to the end, and with e
 producers and writes records and offsets in one transaction.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pytest
 from tests.integration.clients.conftest import QUICK_GROUPS, QUICK_TRANSACTIONS
@@ -20,7 +17,7 @@ from tests.integration.clients.drivers.member import until
 from tests.integration.clients.messages import Message, Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.topic_configs import topic_configs
-from tests.integration.clients.transactions import texts
+from tests.integration.clients.written_lines import Writer, all_committed, wait_for_lines
 
 from barnabas.testing import Broker
 
@@ -31,42 +28,6 @@ _GROUP = "connect-cluster"
 _TOPIC = "lines"
 _SECONDS = 90.0
 """Until a line has come through: JVMs and a broker that starts again share the machine with other tests."""
-
-
-class Writer:
-    """Appends lines to a file all the time, in a thread, until it is closed."""
-
-    def __init__(self, file: Path) -> None:
-        self.lines: list[str] = []
-        self._file: Path = file
-        self._is_over: threading.Event = threading.Event()
-        self._thread: threading.Thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._file.touch()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def wait_for_more(self, count: int = 20) -> None:
-        enough = len(self.lines) + count
-        until(lambda: len(self.lines) >= enough)
-
-    def _run(self) -> None:
-        with self._file.open("a") as file:
-            while not self._is_over.wait(0.01):
-                line = f"{self._file.name} {len(self.lines)}"
-                file.write(f"{line}\n")
-                file.flush()
-                self.lines.append(line)
 
 
 @pytest.fixture
@@ -90,25 +51,6 @@ def start_worker(broker: Broker, jars: Path, tmp_path: Path) -> Iterator[StartWo
         yield start
 
 
-def _lines(file: Path) -> list[str]:
-    return file.read_text().splitlines() if file.exists() else []
-
-
-def _wait_for_lines(file: Path, wanted: list[str]) -> None:
-    until(lambda: set(_lines(file)) >= set(wanted), seconds=_SECONDS)
-
-
-def _all_committed(driver: Driver, topic: str, count: int) -> list[str]:
-    """What a consumer of committed records gets from the whole topic, which should be `count` messages.
-
-    A last message marks the end, so that one too many is seen as well.
-    """
-    driver.produce(topic, texts("the end"))
-    received = [(message.value or b"").decode() for message in driver.consume(topic, count + 1)]
-    assert received[-1] == "the end"
-    return received[:-1]
-
-
 @pytest.mark.parametrize(
     "killed",
     [
@@ -125,7 +67,7 @@ def test_each_line_arrives_once_whatever_is_killed(
         worker.put("source", source_of_lines(tmp_path / "source", _TOPIC))
         worker.put("sink", sink_of_lines(copy, _TOPIC))
         for victim in killed:
-            _wait_for_lines(copy, [*writer.lines])
+            wait_for_lines(copy, [*writer.lines])
             if victim != "worker":
                 broker.kill()
             if victim != "broker":
@@ -134,12 +76,12 @@ def test_each_line_arrives_once_whatever_is_killed(
             broker.start()
             if victim != "broker":
                 worker = start_worker()
-    _wait_for_lines(copy, writer.lines)
+    wait_for_lines(copy, writer.lines)
     worker.wait_for("source", "RUNNING", "RUNNING")
     worker.wait_for("sink", "RUNNING", "RUNNING")
     worker.close()
     reader = open_driver("confluent", Settings(reads_committed=True), broker=broker)
-    assert _all_committed(reader, _TOPIC, len(writer.lines)) == writer.lines
+    assert all_committed(reader, _TOPIC, len(writer.lines)) == writer.lines
 
 
 @pytest.mark.soak
@@ -151,7 +93,7 @@ def test_connector_is_paused_resumed_and_deleted(
     source.write_text("before\n")
     worker.put("source", source_of_lines(source, _TOPIC))
     worker.put("sink", sink_of_lines(copy, _TOPIC))
-    _wait_for_lines(copy, ["before"])
+    wait_for_lines(copy, ["before"])
 
     worker.pause("source")
     worker.wait_for("source", "PAUSED", "PAUSED")
@@ -160,13 +102,13 @@ def test_connector_is_paused_resumed_and_deleted(
     broker.restart()
     assert worker.wait_for("source", "PAUSED", "PAUSED").worker == worker.name
     worker.resume("source")
-    _wait_for_lines(copy, ["before", "while paused"])
+    wait_for_lines(copy, ["before", "while paused"])
 
     worker.delete("source")
     until(lambda: worker.connectors() == ["sink"])
     until(lambda: worker.state("source") is None)
     reader = open_driver("confluent", Settings(reads_committed=True), broker=broker)
-    assert _all_committed(reader, _TOPIC, 2) == ["before", "while paused"]
+    assert all_committed(reader, _TOPIC, 2) == ["before", "while paused"]
 
 
 @pytest.mark.soak
@@ -194,9 +136,9 @@ def test_worker_goes_on_from_its_compacted_topics(
         writer.wait_for_more()
     worker = start_worker(settings)
     assert worker.connectors() == ["sink", "source"]
-    _wait_for_lines(copy, writer.lines)
+    wait_for_lines(copy, writer.lines)
     worker.close()
-    assert _all_committed(reader, _TOPIC, len(writer.lines)) == writer.lines
+    assert all_committed(reader, _TOPIC, len(writer.lines)) == writer.lines
 
 
 @pytest.mark.soak
@@ -238,13 +180,13 @@ def test_workers_share_connectors_and_take_over_those_of_a_lost_one(
     left.close()
     reader = open_driver("confluent", Settings(reads_committed=True), broker=broker)
     for name, writer in writers.items():
-        assert _all_committed(reader, name, len(writer.lines)) == writer.lines
+        assert all_committed(reader, name, len(writer.lines)) == writer.lines
 
 
 def _wait_for_copies(writers: Mapping[str, Writer], directory: Path) -> None:
     """Wait until the sinks have written all lines that there are now."""
     for name, writer in writers.items():
-        _wait_for_lines(directory / f"{name}-copy", [*writer.lines])
+        wait_for_lines(directory / f"{name}-copy", [*writer.lines])
 
 
 def _described(broker: Broker, group: str) -> tuple[str, str, int]:

@@ -4,21 +4,18 @@ The application has two halves with a topic between them, and a store with a cha
 and commits its offsets in one transaction.
 """
 
-import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pytest
 from tests.integration.clients.drivers import Driver
 from tests.integration.clients.drivers.member import until
 from tests.integration.clients.drivers.word_count import WordCount
-from tests.integration.clients.messages import Message, Settings
+from tests.integration.clients.messages import Settings
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import EARLIEST, list_offset
+from tests.integration.clients.spoken_words import PARTITIONS, Speaker, counts_of
 from tests.integration.clients.topic_configs import topic_configs
 from tests.integration.clients.transactions import log_end, texts
 
@@ -27,54 +24,8 @@ from barnabas.testing import Broker
 pytestmark = [pytest.mark.needs("java", "javac", "maven", "confluent_kafka")]
 OpenDriver = Callable[..., Driver]
 StartApplication = Callable[[], WordCount]
-_LINES = ("to be or not to be", "that is the question", "to die to sleep", "no more and by a sleep")
-_PARTITIONS = 2
 _SECONDS = 60.0
 """Until an application runs, or another one has taken over the work of a killed one."""
-
-
-class Speaker:
-    """Says the lines again and again, in a thread, once each though the broker is killed."""
-
-    def __init__(self, driver: Driver, topic: str) -> None:
-        self.rounds: int = 0
-        self.failure: BaseException | None = None
-        self._driver: Driver = driver
-        self._topic: str = topic
-        self._is_over: threading.Event = threading.Event()
-        self._thread: threading.Thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    @property
-    def counts(self) -> dict[str, list[int]]:
-        """Every count that must come for each word, in order."""
-        assert self.failure is None, self.failure
-        words = " ".join(_LINES).split()
-        return {word: list(range(1, words.count(word) * self.rounds + 1)) for word in words}
-
-    def _run(self) -> None:
-        try:
-            while not self._is_over.wait(0.02):
-                self._driver.produce(self._topic, texts(*_LINES, partition=self.rounds % _PARTITIONS))
-                self.rounds += 1
-        except BaseException as error:  # noqa: BLE001  raised when the counts are read
-            self.failure = error
-
-
-def _counts(messages: list[Message]) -> dict[str, list[int]]:
-    counts = defaultdict(list)
-    for message in messages:
-        counts[(message.key or b"").decode()].append(int(message.value or b""))
-    return dict(counts)
 
 
 @pytest.fixture
@@ -123,7 +74,7 @@ def start_application(
         ),
     ],
 )
-@pytest.mark.kafka_topic(partitions=_PARTITIONS)
+@pytest.mark.kafka_topic(partitions=PARTITIONS)
 def test_words_are_counted_once(
     kafka_broker: Broker,
     kafka_topic: str,
@@ -150,7 +101,7 @@ def test_words_are_counted_once(
 
 
 @pytest.mark.soak
-@pytest.mark.kafka_topic(partitions=_PARTITIONS)
+@pytest.mark.kafka_topic(partitions=PARTITIONS)
 def test_words_are_counted_once_by_two_applications_of_which_one_is_killed(
     kafka_broker: Broker,
     kafka_topic: str,
@@ -173,7 +124,7 @@ def test_words_are_counted_once_by_two_applications_of_which_one_is_killed(
 
 
 @pytest.mark.soak
-@pytest.mark.kafka_topic(partitions=_PARTITIONS)
+@pytest.mark.kafka_topic(partitions=PARTITIONS)
 def test_topics_of_the_application_are_as_it_asks(
     kafka_broker: Broker,
     kafka_topic: str,
@@ -210,11 +161,11 @@ def _all_counts(
     reader.produce(output, texts("the end"))
     *received, last = reader.consume(output, count + 1)
     assert last.value == b"the end"
-    return _counts(received)
+    return counts_of(received)
 
 
 def _log_start(broker: Broker, topic: str) -> int:
     """The highest of its partitions."""
     with RawClient(broker.port) as client:
-        found = [list_offset(client, topic, EARLIEST, partition=number) for number in range(_PARTITIONS)]
+        found = [list_offset(client, topic, EARLIEST, partition=number) for number in range(PARTITIONS)]
     return max(int(each.offset) for each in found)
