@@ -204,14 +204,19 @@ class Node:
         """kio's response of that version, by default the newest; entities of the request are plain dicts."""
         return self.send(name, version, **body).result()
 
-    def send(self, name: str, version: int | None = None, **body: Any) -> Deferred[Any]:
-        """The same for a request whose answer may come later."""
+    def request(self, name: str, version: int | None = None, **body: Any) -> Request:
+        """A request as its handler gets it."""
         key = _KEYS[name]
         version = APIS[key].max_version if version is None else version
         data = written(entity(load_request_schema(key, version), body))
         newest = version if key in AS_IT_CAME else APIS[key].max_version
         parsed, raw = parse_request(key, version, newest, memoryview(data).toreadonly(), 0)
-        request = Request(key, version, 1, "test", Peer("localhost", 1, self.listener), parsed, raw)
+        return Request(key, version, 1, "test", Peer("localhost", 1, self.listener), parsed, raw)
+
+    def send(self, name: str, version: int | None = None, **body: Any) -> Deferred[Any]:
+        """The same for a request whose answer may come later."""
+        request = self.request(name, version, **body)
+        key, version = request.api_key, request.version
         reply: Reply | Deferred[Reply] | Coroutine[Any, Any, Reply]
         if key in _MAY_WAIT_FOR_THE_STORE:
             reply = self.loop.run_until_complete(

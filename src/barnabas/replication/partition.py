@@ -50,6 +50,7 @@ class Partition(FollowingPartition):
         "_log",
         "_state_version",
         "_waiting_for_all",
+        "_waiting_for_deletion",
         "_waiting_for_leader",
         "leader_epoch",
         "leader_id",
@@ -77,6 +78,7 @@ class Partition(FollowingPartition):
         """Bytes that were appended above the high watermark."""
         self._waiting_for_leader: WaitingProducers = WaitingProducers()
         self._waiting_for_all: WaitingProducers = WaitingProducers()
+        self._waiting_for_deletion: WaitingProducers = WaitingProducers()
 
     # --- the role -----------------------------------------------------------------------------------
 
@@ -101,6 +103,7 @@ class Partition(FollowingPartition):
         log = self._log
         if log is not None and not log.is_closed:
             self._lead(role, log)
+            self._check_deletions()
         self._environment.on_role(self.topic_partition)
         if image.is_recovering:  # Elected outside of the ISR: there is nothing to recover from (KIP-704).
             self._propose(role, role.isr.committed)
@@ -313,6 +316,30 @@ class Partition(FollowingPartition):
             return Deferred.of(None)
         return self._waiting_for_all.add(end_offset - 1)
 
+    # --- deleting records -----------------------------------------------------------------------------
+
+    @property
+    def low_watermark(self) -> int:
+        """The lowest log start offset of the live replicas: what was deleted on all of them."""
+        role, lowest = self.role, self.log.log_start_offset
+        if isinstance(role, Leader):
+            for broker_id, follower in role.followers.items():
+                if follower.log_start_offset < lowest and self._environment.epoch_of(broker_id) >= 0:
+                    lowest = follower.log_start_offset
+        return lowest
+
+    def when_deleted(self, offset: int) -> Deferred[None]:
+        """Done once every live replica has deleted the records before `offset`, in this leadership."""
+        if not isinstance(self.role, Leader):
+            return Deferred.failed(self._not_leader())
+        if self.low_watermark >= offset:
+            return Deferred.of(None)
+        return self._waiting_for_deletion.add(offset - 1)
+
+    def _check_deletions(self) -> None:
+        if self._waiting_for_deletion:
+            self._waiting_for_deletion.reach(self.low_watermark)
+
     # --- the frontiers --------------------------------------------------------------------------------
 
     def _on_flushed(self, error: KafkaError | None) -> None:
@@ -345,6 +372,7 @@ class Partition(FollowingPartition):
         if replica_id not in role.isr.committed:
             self._consider_member(role, log, replica_id)
         self._advance_high_watermark(role, log)
+        self._check_deletions()
 
     def _consider_member(self, leader: Leader, log: Log, replica_id: int) -> None:
         """Propose a follower for the in-sync set once it has all that a member must have."""
@@ -421,6 +449,7 @@ class Partition(FollowingPartition):
     def _fail_waiting(self, error: KafkaError) -> None:
         self._waiting_for_leader.fail(error)
         self._waiting_for_all.fail(error)
+        self._waiting_for_deletion.fail(error)
         for watchers in (self.watchers, self.stable_watchers, self.replica_watchers):
             notify(watchers, 0, self.topic_partition)
 

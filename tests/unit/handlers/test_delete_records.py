@@ -1,8 +1,14 @@
+import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 from tests.fakes.node import Node
+from tests.fakes.virtual_time import elapse, run_virtually
+
+from barnabas.handlers import delete_records
+from barnabas.replication.partition import Partition
 
 
 def ask(
@@ -62,3 +68,72 @@ def test_unknown_partitions_and_those_led_elsewhere(node: Node) -> None:
     assert ask(node, 0, partition=1) == (ErrorCode.unknown_topic_or_partition, -1)
     node.elect("t", leader=5)
     assert ask(node, 0) == (ErrorCode.not_leader_or_follower, -1)
+
+
+FOLLOWER = 77
+
+
+def replicated(node: Node) -> Partition:
+    """The partition with a follower that has all records."""
+    partition = node.partitions.get("t", 0)
+    image, own = node.image.topics["t"].partitions[0], node.config.broker_id
+    partition.follow(
+        image._replace(replicas=(own, FOLLOWER), isr=(own, FOLLOWER), state_version=image.state_version + 1)
+    )
+    partition.on_follower_fetch(FOLLOWER, 3, 0, 1)
+    return partition
+
+
+async def deletion(node: Node, offset: int) -> tuple[Any, int]:
+    """The answer to a request that waits at most ten seconds."""
+    topics = [{"name": "t", "partitions": [{"partition_index": 0, "offset": offset}]}]
+    request = node.request("DeleteRecords", topics=topics, timeout=timedelta(seconds=10))
+    reply: Any = delete_records.handle(node.contexts.records, request)
+    answer = (reply if not asyncio.iscoroutine(reply) else await reply).topics[0].partitions[0]
+    return answer.error_code, answer.low_watermark
+
+
+def test_answer_waits_until_live_replicas_have_deleted_the_records(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = replicated(node)
+    monkeypatch.setattr(partition._environment, "epoch_of", lambda _: 1)
+
+    async def scenario() -> None:
+        answer = asyncio.ensure_future(deletion(node, 2))
+        await elapse(1)
+        partition.on_follower_fetch(FOLLOWER, 3, 1, 1)
+        await elapse(1)
+        assert (answer.done(), partition.log.log_start_offset) == (False, 2)
+        partition.on_follower_fetch(FOLLOWER, 3, 2, 1)
+        assert await answer == (ErrorCode.none, 2)
+        assert await deletion(node, 1) == (ErrorCode.none, 2)
+
+    run_virtually(scenario())
+
+
+def test_answer_does_not_wait_for_replicas_without_a_session(node: Node) -> None:
+    replicated(node)
+
+    assert ask(node, 2) == (ErrorCode.none, 2)
+
+
+def test_answer_comes_after_the_timeout_or_when_leadership_moves(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = replicated(node)
+    monkeypatch.setattr(partition._environment, "epoch_of", lambda _: 1)
+
+    async def scenario() -> None:
+        timed_out = asyncio.ensure_future(deletion(node, 1))
+        await elapse(9.9)
+        assert not timed_out.done()
+        await elapse(0.2)
+        assert await timed_out == (ErrorCode.request_timed_out, 0)
+        moved = asyncio.ensure_future(deletion(node, 2))
+        await elapse(1)
+        image = node.image.topics["t"].partitions[0]
+        partition.follow(image._replace(leader=5, leader_epoch=9, state_version=image.state_version + 2))
+        assert await moved == (ErrorCode.not_leader_or_follower, -1)
+
+    run_virtually(scenario())
