@@ -151,6 +151,10 @@ class Partition(FollowingPartition):
         self._advance_durable_end(leader, log)
 
     @property
+    def is_log_open(self) -> bool:
+        return self._log is not None and not self._log.is_closed
+
+    @property
     def is_known_empty(self) -> bool:
         """Whether there are no records, as far as that is known without opening the log."""
         return self._environment.logs.is_known_empty(self.topic_partition)

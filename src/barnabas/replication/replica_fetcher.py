@@ -44,6 +44,13 @@ _SESSION_REFUSED = (
     ErrorCode.fetch_session_topic_id_error,
 )
 
+# What a partition costs of a turn of the event loop, in units of about 30 microseconds.
+_UNITS_PER_TURN = 100
+_NAMING = 1
+_OPENING = 20
+_TRUNCATING = 100
+_BYTES_PER_UNIT = 32 * 1024
+
 Send = Callable[[RequestBuilder, float], Awaitable[Response]]
 """Sends a request to the leader, with a timeout in seconds. Fails with KafkaError or OSError."""
 
@@ -72,6 +79,24 @@ class _Sent(NamedTuple):
         return SessionPartition(self.partition.topic_id, self.partition.topic_partition.partition)
 
 
+class _Turn:
+    """Lets requests be handled between partitions: a failover concerns thousands of them at once.
+
+    Counts work instead of measuring time, so that a simulation repeats itself.
+    """
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left: int = _UNITS_PER_TURN
+
+    async def spend(self, units: int) -> None:
+        self._left -= units
+        if self._left <= 0:
+            self._left = _UNITS_PER_TURN
+            await asyncio.sleep(0)
+
+
 class ReplicaFetcher:
     """Belongs to the event loop's thread."""
 
@@ -98,6 +123,7 @@ class ReplicaFetcher:
         self._keys: dict[TopicPartition, SessionPartition] = {}
         self._changed: dict[TopicPartition, None] = {}
         """Partitions that may have to be named in the next request."""
+        self._turn: _Turn = _Turn()
         self._woken: asyncio.Event = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -131,7 +157,7 @@ class ReplicaFetcher:
     async def _run(self) -> None:
         while self._partitions:
             self._woken.clear()
-            request = self._next_request()
+            request = await self._next_request()
             if request is None:
                 await self._wait()
                 continue
@@ -167,7 +193,7 @@ class ReplicaFetcher:
 
     # --- the request ----------------------------------------------------------------------------------
 
-    def _next_request(self) -> FetchRequest | None:
+    async def _next_request(self) -> FetchRequest | None:
         """Returns None if no partition is to be fetched now."""
         self._end_backoffs()
         if self._session.is_new:
@@ -177,7 +203,10 @@ class ReplicaFetcher:
         changed, self._changed = self._changed, {}
         wanted: dict[SessionPartition, FetchPartition | None] = {}
         for name in changed:
+            partition = self._partitions.get(name)
+            is_open = partition is None or partition.is_log_open
             self._update(name, wanted)
+            await self._turn.spend(_NAMING if is_open else _OPENING)
         if not self._sent:
             self._session.reset()
             return None
@@ -253,13 +282,13 @@ class ReplicaFetcher:
             raise KafkaError(f"The leader refused FETCH with error {response.error_code}")
         is_full = self._session.is_new
         self._session.on_response(response.session_id)
-        out_of_range = self._apply(response, is_full=is_full)
+        out_of_range = await self._apply(response, is_full=is_full)
         if out_of_range:
             await self._reset(out_of_range)
 
     # --- the response ---------------------------------------------------------------------------------
 
-    def _apply(self, response: FetchResponse, *, is_full: bool) -> list[_Sent]:
+    async def _apply(self, response: FetchResponse, *, is_full: bool) -> list[_Sent]:
         """Returns the partitions whose log end the leader does not have."""
         requested = dict(self._sent) if is_full else None
         out_of_range = []
@@ -277,6 +306,8 @@ class ReplicaFetcher:
                     out_of_range.append(each)
                     continue
                 self._apply_partition(each, fetched)
+                is_cut = fetched.diverging is not None
+                await self._turn.spend(_TRUNCATING if is_cut else 1 + len(fetched.records) // _BYTES_PER_UNIT)
         if requested:  # A full response names every partition.
             self._delay(each.partition.topic_partition for each in requested.values())
         return out_of_range
@@ -331,6 +362,7 @@ class ReplicaFetcher:
             )
             if now == each.offset:
                 self._delay((name,))
+            await self._turn.spend(_TRUNCATING)
 
     async def _offsets(self, sent: Sequence[_Sent], timestamp: int) -> dict[TopicPartition, ListedOffset]:
         queries = [OffsetQuery(each.partition.topic_partition, each.role.epoch, timestamp) for each in sent]

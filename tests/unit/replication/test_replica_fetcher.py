@@ -17,7 +17,13 @@ from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.network.errors import BrokerDisconnected
 from barnabas.network.outbound_channel import Response
 from barnabas.replication.partition import Partition
-from barnabas.replication.replica_fetcher import FetcherSettings, ReplicaFetcher
+from barnabas.replication.replica_fetcher import (
+    _NAMING,
+    _TRUNCATING,
+    FetcherSettings,
+    ReplicaFetcher,
+    _Turn,
+)
 from barnabas.wire.message_codec import known_versions
 from barnabas.wire.outgoing_request import RequestBuilder
 
@@ -414,5 +420,31 @@ def test_removed_partition_is_not_fetched_and_a_new_role_ends_the_backoff() -> N
         assert (len(following.fetcher), following.is_fetching) == (0, False)
         await following.start()
         assert len(following.requests) == 3
+
+    run(scenario)
+
+
+def test_requests_are_handled_between_the_partitions_of_a_failover() -> None:
+    """Logs are opened and truncated a few in a turn of the event loop."""
+
+    async def scenario(following: Following) -> None:
+        turn = _Turn()
+        passed = 0
+
+        async def others() -> None:
+            nonlocal passed
+            while True:
+                await asyncio.sleep(0)
+                passed += 1
+
+        task = asyncio.ensure_future(others())
+        for _ in range(10):
+            await turn.spend(_TRUNCATING)
+        assert passed >= 9
+        passed = 0
+        for _ in range(10):
+            await turn.spend(_NAMING)
+        assert passed == 0
+        task.cancel()
 
     run(scenario)
