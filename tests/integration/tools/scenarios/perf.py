@@ -2,7 +2,10 @@
 
 from tests.integration.tools.scenario import NUMBERS, Scenario, new_topic, step
 
-_PRODUCE = "kafka-producer-perf-test --bootstrap-server {bootstrap} --topic {topic}"
+_PRODUCE = (
+    "kafka-producer-perf-test --bootstrap-server {bootstrap} --topic {topic} --reporting-interval 600000"
+)
+"""Without a line for each interval of a run that takes long."""
 
 SCENARIOS = [
     Scenario(
