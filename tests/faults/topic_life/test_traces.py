@@ -31,6 +31,11 @@ _TRACES = {
         Step("restart", option="clean", extras=("empty:partition.metadata", "garbage:partition.metadata")),
         Step("restart", option="clean"),
     ],
+    "a kill with damaged topic ids takes a partition out of service after the next clean stop": [
+        Step("create", "a", amount=2),
+        Step("restart", option="kill", extras=("empty:partition.metadata", "garbage:partition.metadata")),
+        Step("restart", option="clean"),
+    ],
 }
 
 
