@@ -13,7 +13,7 @@ from tests.faults.test_crash import create_topic
 from tests.faults.writer import Writer
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, fetch_fields, produce
-from tests.patience import NEVER_MS
+from tests.patience import NEVER_MS, PROGRAM_PATIENCE
 
 _MARKER = ".kafka_cleanshutdown"
 
@@ -123,7 +123,7 @@ def test_sigterm_while_it_starts_is_a_clean_stop(serve: Serve) -> None:
 def test_kafka_server_stop_stops_it_cleanly(serve: Serve) -> None:
     broker = serve().start()
     command = Path(sys.executable).with_name("kafka-server-stop")
-    subprocess.run([str(command)], env=broker.environment, check=True, timeout=30)
+    subprocess.run([str(command)], env=broker.environment, check=True, timeout=PROGRAM_PATIENCE)
     assert broker.wait() == 0
     assert (broker.log_dir / _MARKER).exists()
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import deltalake
 import pandas as pd
 from confluent_kafka import Consumer, Message, TopicPartition
+from tests.patience import PATIENCE
 
 
 class Record(NamedTuple):
@@ -41,7 +42,7 @@ def records(bootstrap_server: str, topic: str) -> list[Record]:
         found: list[Record] = []
         open_ends: set[int | None] = set(partitions)
         while open_ends:
-            message = consumer.poll(10)
+            message = consumer.poll(PATIENCE)
             assert message is not None, f"{topic}: no answer"
             if message.error() is None:
                 found.append(_record(message))

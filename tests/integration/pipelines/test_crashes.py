@@ -13,6 +13,7 @@ import pytest
 from tests.integration.pipelines.conftest import Sent, sent_events
 from tests.integration.pipelines.reading import records, table
 from tests.integration.spark.spark_programs import environment
+from tests.patience import PROGRAM_PATIENCE
 
 from barnabas.pipelines.common.delta_files import Store
 from barnabas.pipelines.common.delta_table import DeltaLakeTable
@@ -147,7 +148,7 @@ def test_a_broker_killed_while_a_pipeline_runs_loses_and_doubles_nothing(
             broker.start()
             wait_for(lambda: len(table(tmp_path, "access_logs")) >= len(run.truth.kept_logs))
             driver.terminate()
-            assert driver.wait(60) == 0
+            assert driver.wait(PROGRAM_PATIENCE) == 0
         finally:
             driver.kill()
         run_to_the_end(pipelines_spark, sent, tmp_path)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 from benchmarks.processes import free_ports
 from tests.integration.clients.drivers.member import until
 from tests.integration.clients.jars import connect_command
+from tests.patience import PROGRAM_PATIENCE
 
 _PACKAGE = "org.apache.kafka.connect"
 _START_SECONDS = 90
@@ -107,7 +108,7 @@ class ConnectWorker:
         """SIGTERM: it stops its tasks and leaves the group. One that does not end tells where it hangs."""
         self._process.terminate()
         try:
-            self._process.wait(60)
+            self._process.wait(PROGRAM_PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.send_signal(signal.SIGQUIT)
             until(lambda: "JNI global refs" in self.log.read_text())

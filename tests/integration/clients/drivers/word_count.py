@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.integration.clients.jars import java_command
+from tests.patience import PROGRAM_PATIENCE
 
 
 class WordCount:
@@ -58,7 +59,7 @@ class WordCount:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(PROGRAM_PATIENCE)
 
     def kill(self) -> None:
         """kill -9: it leaves no group and closes nothing."""
