@@ -218,7 +218,15 @@ class Builder:
             topics=topic_context,
             configs=ConfigContext(*seen, configs, store),
             log_dirs=LogDirContext(*seen, self.logs, partitions),
-            records=RecordContext(*seen, partitions, topic_context, transactions, sessions, serving),
+            records=RecordContext(
+                *seen,
+                partitions,
+                topic_context,
+                transactions,
+                sessions,
+                serving,
+                self.replication.quotas.leader,
+            ),
             groups=GroupContext(*seen, groups),
             transactions=TransactionContext(
                 *seen, groups, transactions, partitions, producer_ids, store, clock, self.slices

@@ -27,6 +27,7 @@ from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import Partitions
 from barnabas.replication.replica_fetcher import FetcherSettings, ReplicaFetcher
 from barnabas.replication.replica_fetchers import FetcherKey, ReplicaFetchers
+from barnabas.replication.throttling import ReplicationQuotas
 from barnabas.wire.outgoing_request import RequestBuilder
 
 logger = logging.getLogger("broker")
@@ -63,6 +64,8 @@ class Replication:
         count = settings.value.get("num.replica.fetchers")
         assert isinstance(count, int)
         self.fetchers: ReplicaFetchers = ReplicaFetchers(count, self._find, self._make_fetcher)
+        self.quotas: ReplicationQuotas = ReplicationQuotas(settings.value, environment.clock.monotonic)
+        settings.subscribe(self.quotas.configure)
         self.partitions: Partitions | None = None
         """Set by the builder, which hands the methods of this object to the partitions."""
 
@@ -152,7 +155,9 @@ class Replication:
             config.replica_socket_timeout_ms / 1000,
         )
         send = partial(self._send, key)
-        return ReplicaFetcher(key.leader_id, settings, send, self._broker_epoch, self._loop)
+        return ReplicaFetcher(
+            key.leader_id, settings, send, self._broker_epoch, self._loop, self.quotas.follower
+        )
 
     def _send(self, key: FetcherKey, request: RequestBuilder, timeout: float) -> "asyncio.Future[Response]":
         purpose = f"fetcher-{key.slot}"

@@ -27,6 +27,7 @@ from barnabas.network.connection import Peer
 from barnabas.network.request_memory import RequestMemory
 from barnabas.network.slices import Slices
 from barnabas.replication.partitions import Partitions
+from barnabas.replication.throttling import ReplicationQuota
 from barnabas.storage.logs import Logs
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ class RecordContext(ClusterContext):
     transaction_host: TransactionHost
     fetch_sessions: FetchSessions
     serving: Serving
+    replication_quota: ReplicationQuota
+    """What this broker may send to followers that are not in sync."""
     unpacking: Unpacking = field(default_factory=Unpacking)
 
     @property

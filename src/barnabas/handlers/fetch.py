@@ -110,9 +110,11 @@ class Fetch:
         "context",
         "has_error",
         "header",
+        "is_held_back",
         "isolation",
         "request",
         "resolved",
+        "throttled_size",
         "total",
     )
 
@@ -138,7 +140,11 @@ class Fetch:
         self._pending: Pending | None = None
         self._reads: int = 0
         self.total: int = 0
+        self.throttled_size: int = 0
+        """Bytes of the answer that count against the throttle of replication."""
         self.has_error: bool = False
+        self.is_held_back: bool = False
+        """The throttle of replication keeps records from a follower."""
 
     def start(self) -> Parts | Pending:
         results = self._read()
@@ -149,13 +155,19 @@ class Fetch:
         parked = ParkedFetch(
             self.known_partitions(),
             request.min_bytes - self.total,
-            request.max_wait_ms / 1000,
+            self.max_wait,
             asyncio.get_running_loop(),
             self._try_complete,
             isolation=self.isolation,
         )
         pending.on_cancel(parked.forget)
         return pending
+
+    @property
+    def max_wait(self) -> float:
+        """Seconds. A follower that is held back is answered when the throttle allows it."""
+        seconds = self.request.max_wait_ms / 1000
+        return min(seconds, self.context.replication_quota.pause) if self.is_held_back else seconds
 
     def _try_complete(self, is_final: bool) -> int:
         """Read again; answer when there is enough. Returns the bytes still missing."""
@@ -183,7 +195,7 @@ class Fetch:
 
     def begin_reading(self) -> int:
         """Bytes that all partitions together may have in the answer."""
-        self.total, self.has_error = 0, False
+        self.total, self.throttled_size, self.has_error, self.is_held_back = 0, 0, False, False
         self._reads += 1
         return min(self.request.max_bytes, self.context.config.fetch_max_bytes)
 
@@ -222,20 +234,16 @@ class Fetch:
             if diverging is not None:
                 self.has_error = True
                 return FetchPartitionResult(wanted.partition, 0, -1, -1, -1, None, None, None, diverging)
+            is_held_back = self._for_replica and self._is_held_back(partition)
             found = partition.read(
                 wanted.offset,
-                min(wanted.max_bytes, left),
+                0 if is_held_back else min(wanted.max_bytes, left),
                 isolation=self.isolation,
                 # One batch at least in the whole answer, or a large batch would block its readers forever.
-                min_one_batch=self.total == 0,
+                min_one_batch=self.total == 0 and not is_held_back,
             )
-            # After the read: a fetch that failed says nothing about the follower. Nor does one that reads
-            # again after it was parked: the follower may have started anew since it came.
-            if self._for_replica and self._reads == 1:
-                request = self.request
-                partition.on_follower_fetch(
-                    request.replica_id, wanted.offset, wanted.log_start_offset, request.replica_epoch
-                )
+            if self._for_replica:
+                self._note_follower(partition, wanted, found)
             return self._result_of(partition, wanted, found)
         except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
             return self._failure(key, partition, error)
@@ -246,6 +254,33 @@ class Fetch:
         log = partition.log
         offsets = log.high_watermark, log.last_stable_offset, log.log_start_offset
         return FetchPartitionResult(number, 0, *offsets, preferred_replica=preferred)
+
+    def _is_held_back(self, partition: Partition) -> bool:
+        """The follower is not in sync, and this broker sends throttled replicas faster than allowed."""
+        if (
+            self._is_throttled(partition)
+            and not partition.has_in_sync(self.request.replica_id)
+            and self.context.replication_quota.is_exceeded
+        ):
+            self.is_held_back = True
+            return True
+        return False
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        replicas = partition.log.config.leader_replication_throttled_replicas
+        quota = self.context.replication_quota
+        return bool(replicas) and quota.is_listed(*partition.topic_partition, replicas)
+
+    def _note_follower(self, partition: Partition, wanted: FetchPartition, found: ReadResult) -> None:
+        # After the read: a fetch that failed says nothing about the follower. Nor does one that reads again
+        # after it was parked: the follower may have started anew since it came.
+        if self._reads == 1:
+            request = self.request
+            partition.on_follower_fetch(
+                request.replica_id, wanted.offset, wanted.log_start_offset, request.replica_epoch
+            )
+        if found.records is not None and self._is_throttled(partition):
+            self.throttled_size += found.records.size
 
     def _result_of(
         self, partition: Partition, wanted: FetchPartition, found: ReadResult
@@ -310,6 +345,9 @@ class Fetch:
 
     def wanted_results(self, results: list[FetchTopicResult]) -> list[FetchTopicResult]:
         """What the client does not know yet, and all of it in a full response."""
+        if self.throttled_size:
+            self.context.replication_quota.record(self.throttled_size)
+            self.throttled_size = 0  # The results of a long fetch come in parts.
         session = self.resolved.session
         if session is None:
             return results

@@ -198,6 +198,10 @@ class Partition(FollowingPartition):
         # As in Kafka: the epoch may be newer than the assignment known here, so that the follower retries.
         raise UnknownLeaderEpoch(message) if current_leader_epoch >= 0 else NotLeaderOrFollower(message)
 
+    def has_in_sync(self, replica_id: int) -> bool:
+        role = self.role
+        return isinstance(role, Leader) and replica_id in role.isr.committed
+
     # --- writing ------------------------------------------------------------------------------------
 
     def append(

@@ -22,6 +22,8 @@ from barnabas.network.outbound_channel import Response
 from barnabas.replication.follower_session import FollowerSession, SessionPartition
 from barnabas.replication.partition import Partition
 from barnabas.replication.roles import Follower
+from barnabas.replication.throttling import ReplicationQuota
+from barnabas.storage.log import Log
 from barnabas.wire.client_fetch import FetchedPartition, FetchResponse, parse_fetch_response
 from barnabas.wire.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from barnabas.wire.outgoing_request import RequestBuilder
@@ -107,12 +109,16 @@ class ReplicaFetcher:
         send: Send,
         broker_epoch: Callable[[], int],
         loop: asyncio.AbstractEventLoop,
+        quota: ReplicationQuota,
     ) -> None:
         self.leader_id: int = leader_id
         self._settings: FetcherSettings = settings
         self._send: Send = send
         self._broker_epoch: Callable[[], int] = broker_epoch
         self._loop: asyncio.AbstractEventLoop = loop
+        self._quota: ReplicationQuota = quota
+        self._caught_up: set[TopicPartition] = set()
+        """Partitions that had everything below the high watermark in the last response: never throttled."""
         self._partitions: dict[TopicPartition, Partition] = {}
         self._not_before: dict[TopicPartition, float] = {}
         self._fenced: dict[TopicPartition, Follower] = {}
@@ -144,6 +150,7 @@ class ReplicaFetcher:
         self._partitions.pop(name, None)
         self._not_before.pop(name, None)
         self._fenced.pop(name, None)
+        self._caught_up.discard(name)
         self._changed[name] = None
         self._woken.set()
 
@@ -185,8 +192,8 @@ class ReplicaFetcher:
         except TimeoutError:
             pass
 
-    def _delay(self, names: Iterable[TopicPartition]) -> None:
-        again = self._loop.time() + self._settings.backoff_seconds
+    def _delay(self, names: Iterable[TopicPartition], seconds: float | None = None) -> None:
+        again = self._loop.time() + (self._settings.backoff_seconds if seconds is None else seconds)
         for name in names:
             self._not_before[name] = again
             self._changed[name] = None
@@ -256,6 +263,9 @@ class ReplicaFetcher:
             logger.error("Replication of %s is interrupted: %s", name, error.message)
             self._delay((name,))
             return None
+        if name not in self._caught_up and self._is_listed(name, log) and self._quota.is_exceeded:
+            self._delay((name,), min(self._quota.pause, self._settings.backoff_seconds))
+            return None
         end = log.log_end_offset
         wanted = FetchPartition(
             name.partition,
@@ -266,6 +276,10 @@ class ReplicaFetcher:
             log.log_start_offset,
         )
         return _Sent(partition, role, end), wanted
+
+    def _is_listed(self, name: TopicPartition, log: Log) -> bool:
+        """Whether this replica is throttled while it is not in sync."""
+        return self._quota.is_listed(*name, log.config.follower_replication_throttled_replicas)
 
     async def _fetch(self, request: FetchRequest) -> None:
         settings = self._settings
@@ -329,9 +343,18 @@ class ReplicaFetcher:
                     partition.append_fetched(
                         fetched.records, fetched.high_watermark, fetched.log_start_offset
                     )
+                    self._note_progress(name, partition.log, fetched)
             except KafkaError as error:
                 logger.error("Cannot apply what the leader sent for %s: %s", name, error.message)
                 self._delay((name,))
+
+    def _note_progress(self, name: TopicPartition, log: Log, fetched: FetchedPartition) -> None:
+        if log.log_end_offset >= fetched.high_watermark:
+            self._caught_up.add(name)
+        else:
+            self._caught_up.discard(name)
+        if fetched.records and self._is_listed(name, log):
+            self._quota.record(len(fetched.records))
 
     def _truncate(self, partition: Partition, epoch: int, end_offset: int) -> None:
         before = partition.log.log_end_offset

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -324,3 +325,40 @@ def test_parked_fetch_of_a_follower_updates_its_state_once(consumer: Consumer) -
         assert follower.log_end_offset == 0
 
     in_loop(node, scenario)
+
+
+def _throttled(consumer: Consumer, isr: tuple[int, ...], replicas: str) -> None:
+    """Brokers 0 and 7 have the replicas of t-0. The limit is reached once anything was sent."""
+    node = consumer.node
+    found = node.partitions.get("t", 0)
+    image = node.image.topics["t"].partitions[0]
+    found.follow(image._replace(replicas=(0, 7), isr=isr, state_version=image.state_version + 1))
+    found.log.config = replace(found.log.config, leader_replication_throttled_replicas=(replicas,))
+    node.contexts.records.replication_quota.limit = 1
+
+
+@pytest.mark.parametrize(
+    ("isr", "replicas", "is_held_back"),
+    [
+        ((0,), "*", True),
+        ((0,), "0:0", True),
+        ((0,), "1:0", False),
+        ((0,), "0:7", False),
+        ((0, 7), "*", False),
+    ],
+)
+def test_follower_that_is_not_in_sync_is_held_back_by_the_throttle(
+    consumer: Consumer, isr: tuple[int, ...], replicas: str, is_held_back: bool
+) -> None:
+    append(consumer.node, b"a")
+    append(consumer.node, b"b")
+    _throttled(consumer, isr, replicas)
+    first = consumer.partition(0, replica_id=7, max_wait_ms=0)
+    assert values_in(first.records) == [b"a", b"b"]
+    again = consumer.partition(0, replica_id=7, max_wait_ms=0)
+    assert again.error_code == 0
+    assert values_in(again.records or b"") == ([] if is_held_back else [b"a", b"b"])
+    assert values_in(consumer.partition(0).records) == [b"a", b"b"]  # A consumer is never held back.
+    consumer.node.clock.advance(20_000)
+    later = consumer.partition(0, replica_id=7, max_wait_ms=0)
+    assert values_in(later.records) == [b"a", b"b"]

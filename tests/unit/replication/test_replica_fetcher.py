@@ -13,6 +13,7 @@ from tests.fakes.virtual_time import elapse, run_virtually
 from tests.strategies.entities import read, written
 from tests.unit.replication.support import TOPIC_ID, Bench, batch
 
+from barnabas.base.config.log_config import LogConfig
 from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.network.errors import BrokerDisconnected
 from barnabas.network.outbound_channel import Response
@@ -24,6 +25,7 @@ from barnabas.replication.replica_fetcher import (
     ReplicaFetcher,
     _Turn,
 )
+from barnabas.replication.throttling import ReplicationQuota
 from barnabas.wire.message_codec import known_versions
 from barnabas.wire.outgoing_request import RequestBuilder
 
@@ -44,7 +46,10 @@ class Following(Bench):
         self.timeouts: list[float] = []
         self._in_flight: tuple[int, int, asyncio.Future[Response]] | None = None
         loop = asyncio.get_running_loop()
-        self.fetcher: ReplicaFetcher = ReplicaFetcher(LEADER, SETTINGS, self._send, lambda: 77, loop)
+        self.quota: ReplicationQuota = ReplicationQuota(1, loop.time)
+        self.fetcher: ReplicaFetcher = ReplicaFetcher(
+            LEADER, SETTINGS, self._send, lambda: 77, loop, self.quota
+        )
 
     def elect(self, epoch: int, leader: int = LEADER) -> None:
         self.follow(leader=leader, epoch=epoch, isr=(1, 2), replicas=(1, 2), version=epoch)
@@ -446,5 +451,38 @@ def test_requests_are_handled_between_the_partitions_of_a_failover() -> None:
             await turn.spend(_NAMING)
         assert passed == 0
         task.cancel()
+
+    run(scenario)
+
+
+def _throttled(following: Following, replicas: str, limit: int) -> None:
+    following.partition.log.config = LogConfig(follower_replication_throttled_replicas=(replicas,))
+    following.quota.limit = limit
+
+
+@pytest.mark.parametrize("replicas", ["0:1", "*"])
+def test_throttled_replica_waits_until_its_rate_is_below_the_limit(replicas: str) -> None:
+    async def scenario(following: Following) -> None:
+        records = batch(1, leader_epoch=EPOCH)
+        _throttled(following, replicas, len(records) // 2)
+        await following.start()
+        await following.respond(high_watermark=10, records=records)
+        assert not following.is_fetching  # The rate is twice the limit in the first second.
+        await elapse(BACKOFF * 4)
+        assert following.is_fetching
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("replicas", "high_watermark"), [("0:2", 10), ("1:1", 10), ("*", 1)])
+def test_replica_that_is_not_listed_or_is_caught_up_is_not_throttled(
+    replicas: str, high_watermark: int
+) -> None:
+    async def scenario(following: Following) -> None:
+        records = batch(1, leader_epoch=EPOCH)
+        _throttled(following, replicas, len(records) // 2)
+        await following.start()
+        await following.respond(high_watermark=high_watermark, records=records)
+        assert following.is_fetching
 
     run(scenario)

@@ -1,4 +1,5 @@
 import asyncio
+import time
 from collections.abc import Awaitable
 from uuid import UUID
 
@@ -10,8 +11,10 @@ from barnabas.network.outbound_channel import Response
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_fetcher import FetcherSettings, ReplicaFetcher
 from barnabas.replication.replica_fetchers import FetcherKey, ReplicaFetchers
+from barnabas.replication.throttling import ReplicationQuota
 from barnabas.wire.outgoing_request import RequestBuilder
 
+QUOTA = ReplicationQuota(1, time.monotonic)
 SETTINGS = FetcherSettings(1, 500, 1, 1000, 2000, 1.0, 30.0)
 
 
@@ -31,7 +34,7 @@ class Fetching(Bench):
     def _make(self, key: FetcherKey) -> ReplicaFetcher:
         assert key not in self.made
         loop = asyncio.get_running_loop()
-        found = self.made[key] = ReplicaFetcher(key.leader_id, SETTINGS, self._send, lambda: 1, loop)
+        found = self.made[key] = ReplicaFetcher(key.leader_id, SETTINGS, self._send, lambda: 1, loop, QUOTA)
         return found
 
     def _send(self, request: RequestBuilder, timeout: float) -> Awaitable[Response]:
