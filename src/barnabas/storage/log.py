@@ -270,7 +270,7 @@ class Log(ReadableLog):
             self._environment.clock.now_ms(),
             clean=False,
         )
-        if self._flusher.truncated(self.log_end_offset):
+        if self._flush_planner.truncated(self.log_end_offset):
             self._environment.on_truncated()
 
     def replace_segments(self, cleaned: CleanedSegment, old: list[Segment]) -> tuple[Segment, DeletedFiles]:
@@ -299,20 +299,20 @@ class Log(ReadableLog):
     def flush_due(self) -> bool:
         """Whether `due_flush_plan` has one: the topic's flush policy requires it, or a segment was sealed."""
         clock = self._environment.clock
-        return self._flusher.is_due(self.log_end_offset, self._config, clock.now_ms())
+        return self._flush_planner.is_due(self.log_end_offset, self._config, clock.now_ms())
 
     def due_flush_plan(self) -> FlushPlan | None:
         """The flush that is due: all records by policy, or only the sealed segments after a roll."""
         clock = self._environment.clock
-        return self._flusher.plan_due(self.log_end_offset, self._config, clock.now_ms())
+        return self._flush_planner.plan_due(self.log_end_offset, self._config, clock.now_ms())
 
     def flush_plan(self) -> FlushPlan | None:
         """What makes all records durable; run it in a thread, then give it to `flushed`. One at a time."""
-        return self._flusher.plan(self.log_end_offset)
+        return self._flush_planner.plan(self.log_end_offset)
 
     def flushed(self, plan: FlushPlan) -> None:
         """Note that a plan has been run, with whatever outcome."""
-        self._flusher.done(plan, self._environment.clock.now_ms())
+        self._flush_planner.done(plan, self._environment.clock.now_ms())
         if plan.error is not None:
             raise self._failure("flushing", plan.error)
 
@@ -349,7 +349,9 @@ class Log(ReadableLog):
         self.take_offline()
 
     def _write_down(self) -> None:
-        self._flusher.is_flushing = False  # a plan that is still out is made again, whatever becomes of it
+        self._flush_planner.is_flushing = (
+            False  # a plan that is still out is made again, whatever becomes of it
+        )
         fs, active = self._environment.fs, self._local.active
         if active.trim():
             active.file.sync()

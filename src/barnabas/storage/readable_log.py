@@ -17,7 +17,7 @@ from barnabas.base.ids import TopicPartition
 from barnabas.base.steps import at_once
 from barnabas.records.validation_policy import ValidationPolicy
 from barnabas.storage.environment import LogEnvironment
-from barnabas.storage.flusher import Flusher
+from barnabas.storage.flush_planner import FlushPlanner
 from barnabas.storage.leader_epochs import LeaderEpochs
 from barnabas.storage.local_log import LocalLog
 from barnabas.storage.log_reader import LogReader
@@ -76,7 +76,7 @@ class ReadableLog:
         self._snapshots: ProducerSnapshots = parts.snapshots
         self._local: LocalLog = LocalLog(directory, parts.segments, environment)
         self._reader: LogReader = LogReader(parts.segments, environment.open_segments)
-        self._flusher: Flusher = Flusher(
+        self._flush_planner: FlushPlanner = FlushPlanner(
             environment.fs,
             self._local,
             parts.leader_epochs,
@@ -102,7 +102,7 @@ class ReadableLog:
 
     @property
     def recovery_point(self) -> int:
-        return self._flusher.recovery_point
+        return self._flush_planner.recovery_point
 
     @property
     def last_stable_offset(self) -> int:

@@ -12,7 +12,7 @@ from barnabas.storage.producer_snapshots import ProducerSnapshots
 from barnabas.storage.segment import Segment
 
 
-class Flusher:
+class FlushPlanner:
     def __init__(
         self,
         fs: FileSystem,
