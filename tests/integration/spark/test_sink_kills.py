@@ -29,7 +29,7 @@ ROWS = numbered(0, 80)
 _DRIVER = "tests.integration.spark.drivers.stream_query"
 _KILLED = -9
 _ONE_BROKER = "offsets.topic.num.partitions=1\ntransaction.state.log.num.partitions=1\n"
-_LONGEST_LIFE = 300
+_LONGEST_LIFE = 900
 
 
 class Copies:
