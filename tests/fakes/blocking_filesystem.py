@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from barnabas.base.filesystem import Buffer, FileSystem, LogFile, StrPath
+from tests.patience import PATIENCE
 
-_LONGEST_HANG = 20.0
-"""Seconds; a test that waits for what cannot happen fails instead of hanging itself."""
+from barnabas.base.filesystem import Buffer, FileSystem, LogFile, StrPath
+from barnabas.storage.directory_worker import PATIENCE_SECONDS
+from barnabas.storage.directory_workers import DirectoryWorkers
 
 
 class BlockingFile(LogFile):
@@ -61,7 +62,7 @@ class BlockingFileSystem(FileSystem):
         if hanging is not None and kind in hanging[1] and Path(path).is_relative_to(hanging[0]):
             name = threading.current_thread().name
             self.blocked.append(name)
-            self._open.wait(_LONGEST_HANG)
+            self._open.wait(PATIENCE)  # a test that waits for what cannot happen fails instead of hanging
             self.blocked.remove(name)
         if self.failing is not None and Path(path).is_relative_to(self.failing):
             raise OSError(errno.EIO, os.strerror(errno.EIO), os.fspath(path))
@@ -100,3 +101,26 @@ class BlockingFileSystem(FileSystem):
             if Path(path).is_relative_to(directory):
                 return number
         return 0
+
+
+def be_patient(workers: DirectoryWorkers, *directories: Path) -> None:
+    """Directories that do not hang never count as stalled, however busy the machine is."""
+    _set_patience(workers, PATIENCE, *directories)
+
+
+@contextmanager
+def hanging_directory(
+    fs: BlockingFileSystem, workers: DirectoryWorkers, directory: Path, *kinds: str
+) -> Iterator[None]:
+    """The directory hangs, and counts as stalled as soon as in a broker."""
+    _set_patience(workers, PATIENCE_SECONDS, directory)
+    with fs.hanging(directory, *kinds):
+        yield
+    be_patient(workers, directory)
+
+
+def _set_patience(workers: DirectoryWorkers, seconds: float, *directories: Path) -> None:
+    for directory in directories:
+        worker = workers.get(directory)
+        assert worker is not None
+        worker.patience = seconds

@@ -84,7 +84,8 @@ class DirectoryWorker:
     def __init__(self, path: Path, patience: float = PATIENCE_SECONDS) -> None:
         self.path: Path = path
         self.is_stalled: bool = False
-        self._patience: float = patience
+        self.patience: float = patience
+        """How long the loop waits for an operation before the directory counts as stalled, in seconds."""
         self._owner: int | None = None
         self._notify: Notify | None = None
         self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
@@ -124,7 +125,7 @@ class DirectoryWorker:
             raise DirectoryStalled(self, None)
         job = Job(action)
         self._queue.put(job)
-        if job.wait(self._patience):
+        if job.wait(self.patience):
             return job.result()
         _logger.warning(
             "the log directory %s does not respond: its partitions wait, others go on. Check the disk",

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from kio.schema.errors import ErrorCode
-from tests.fakes.blocking_filesystem import BlockingFileSystem
+from tests.fakes.blocking_filesystem import BlockingFileSystem, be_patient, hanging_directory
 from tests.integration.clients.group_requests import commit_offset, committed_offset, wait_for_coordinator
 from tests.integration.clients.raw import RawClient
 from tests.integration.clients.requests import batch, fetch, produce, produce_fields, values_in
@@ -31,6 +32,13 @@ class Host:
         self.fs.devices = {self.first: 1, self.second: 2}
         both = f"{self.first},{self.second}"
         self.broker: Broker = Broker(config(directory, log_dirs=both, **properties), Environment(fs=self.fs))
+
+    async def start(self) -> None:
+        await self.broker.start()
+        be_patient(self.broker._logs.workers, self.first, self.second)
+
+    def hanging(self, directory: Path, *kinds: str) -> AbstractContextManager[None]:
+        return hanging_directory(self.fs, self.broker._logs.workers, directory, *kinds)
 
     async def create_topic(self, name: str, partitions: int, **configs: object) -> None:
         admin = Admin("127.0.0.1", self.broker.port)
@@ -66,7 +74,7 @@ def serve(directory: Path, scenario: Scenario, **properties: object) -> None:
     async def run() -> None:
         host = Host(directory, **properties)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(32))
-        await host.broker.start()
+        await host.start()
         try:
             await scenario(host)
         finally:
@@ -79,7 +87,7 @@ def test_hung_syncs_of_one_directory_leave_the_others_their_threads(tmp_path: Pa
     async def scenario(host: Host) -> None:
         await host.create_topic("t", 12, flush_messages=1)
         hung, well = host.partitions("t", host.first), host.partitions("t", host.second)
-        with host.fs.hanging(host.first, "sync"):
+        with host.hanging(host.first, "sync"):
             waiting = [asyncio.create_task(host.produce("t", partition)) for partition in hung]
             await host.until(lambda: len(host.fs.blocked) >= 2)
             for partition in well:
@@ -96,7 +104,7 @@ def test_producers_of_other_directories_go_on_while_one_hangs(tmp_path: Path) ->
         hung, well = host.partitions("t", host.first), host.partitions("t", host.second)
         for partition in (*hung, *well):
             assert (await host.produce("t", partition)).base_offset == 0
-        with host.fs.hanging(host.first):
+        with host.hanging(host.first):
             waiting = [asyncio.create_task(host.produce("t", each)) for each in hung for _ in range(3)]
             await host.until(lambda: bool(host.fs.blocked))
             for number in range(20):
@@ -123,7 +131,7 @@ def test_batches_of_a_connection_keep_their_order_over_a_hang(tmp_path: Path) ->
                 client.send("produce", 9, **produce_fields("t", batch(value), partition=hung))
 
         with RawClient(host.broker.port) as client:
-            with host.fs.hanging(host.first):
+            with host.hanging(host.first):
                 await asyncio.to_thread(send, client)
                 await host.until(lambda: bool(host.fs.blocked))
                 assert (await host.produce("t", 1 - hung)).error_code == 0
@@ -143,7 +151,7 @@ def test_partitions_are_created_and_deleted_beside_a_directory_that_hangs(tmp_pa
     async def scenario(host: Host) -> None:
         await host.create_topic("deleted", 4)
         admin = Admin("127.0.0.1", host.broker.port)
-        with host.fs.hanging(host.first):
+        with host.hanging(host.first):
             await asyncio.to_thread(admin.delete_topics, ["deleted"])
             await host.until(lambda: not host.partitions("deleted", host.second))
             assert host.partitions("deleted", host.first)
@@ -163,7 +171,7 @@ def test_reader_of_a_directory_that_hangs_waits_and_others_read(tmp_path: Path) 
         for partition in (hung, well):
             await host.produce("t", partition, b"stored")
         with RawClient(host.broker.port) as client:
-            with host.fs.hanging(host.first):
+            with host.hanging(host.first):
                 waiting = asyncio.create_task(host.produce("t", hung))
                 await host.until(lambda: bool(host.fs.blocked))
                 answer = await asyncio.to_thread(fetch, client, "t", 0, partition=well)
@@ -185,7 +193,7 @@ def test_commit_waits_for_the_directory_of_its_coordinator(tmp_path: Path) -> No
             assert (await asyncio.to_thread(commit_offset, client, "g", "t", 1)) == 0
             is_first = bool(host.partitions("__consumer_offsets", host.first))
             root, other = (host.first, host.second) if is_first else (host.second, host.first)
-            with host.fs.hanging(root):
+            with host.hanging(root):
                 commit = asyncio.create_task(asyncio.to_thread(commit_offset, client, "g", "t", 2))
                 await host.until(lambda: bool(host.fs.blocked))
                 (elsewhere,) = host.partitions("t", other)
@@ -201,7 +209,7 @@ def test_disk_that_fails_after_a_hang_takes_its_directory_offline(tmp_path: Path
     async def scenario(host: Host) -> None:
         await host.create_topic("t", 2)
         (hung,), (well,) = host.partitions("t", host.first), host.partitions("t", host.second)
-        with host.fs.hanging(host.first):
+        with host.hanging(host.first):
             waiting = asyncio.create_task(host.produce("t", hung))
             await host.until(lambda: bool(host.fs.blocked))
             host.fs.failing = host.first
@@ -218,7 +226,7 @@ def test_recreated_topic_waits_for_the_directory_that_hangs_and_no_other_does(tm
         await host.create_topic("other", 2)
         hung, (well,) = host.partitions("again", host.first), host.partitions("other", host.second)
         admin = Admin("127.0.0.1", host.broker.port)
-        with host.fs.hanging(host.first):
+        with host.hanging(host.first):
             await asyncio.to_thread(admin.delete_topics, ["again"])
             await host.until(lambda: bool(host.fs.blocked))
             await asyncio.to_thread(admin.create_topic, "again", 4, {})

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import pytest
-from tests.fakes.blocking_filesystem import BlockingFileSystem
+from tests.fakes.blocking_filesystem import BlockingFileSystem, be_patient, hanging_directory
 from tests.patience import PATIENCE
 from tests.unit.storage.support import batch
 
@@ -23,13 +24,19 @@ class Host:
 
     def __init__(self, directory: Path) -> None:
         self.first: Path = directory / "a"
+        self.second: Path = directory / "b"
         self.fs: BlockingFileSystem = BlockingFileSystem()
-        self.fs.devices = {self.first: 1, directory / "b": 2}
-        paths = [self.first, directory / "b"]
+        self.fs.devices = {self.first: 1, self.second: 2}
+        paths = [self.first, self.second]
         self.logs: Logs = Logs(paths, LogsSettings(1, "cluster"), lambda _: LogConfig(), fs=self.fs)
         self.logs.open_all()
         self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.logs.workers.start(self._calls.put)
+        be_patient(self.logs.workers, self.first, self.second)
+
+    def hanging(self) -> AbstractContextManager[None]:
+        """The first directory hangs."""
+        return hanging_directory(self.fs, self.logs.workers, self.first)
 
     def settle(self) -> None:
         """Run what the workers report until the first directory responds again."""
@@ -50,7 +57,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 def test_log_is_set_aside_by_the_thread_of_its_directory(host: Host) -> None:
     host.logs.create(KEY, None).append_as_leader(batch(1), 0)
-    with host.fs.hanging(host.first):
+    with host.hanging():
         host.logs.set_aside_log(KEY)
         assert host.fs.blocked != [threading.current_thread().name]
         assert KEY not in host.logs
@@ -63,11 +70,11 @@ def test_log_is_set_aside_by_the_thread_of_its_directory(host: Host) -> None:
 
 def test_log_of_the_same_name_is_not_created_before_the_rename_is_synced(host: Host) -> None:
     host.logs.create(KEY, None)
-    with host.fs.hanging(host.first):
+    with host.hanging():
         host.logs.delete(KEY)
         with pytest.raises(DirectoryStalled):
             host.logs.create(KEY, None)
-        assert not host.logs.workers.is_stalled(host.logs.directories[1].path)
+        assert not host.logs.workers.is_stalled(host.second)
     host.settle()
     host.logs.create(KEY, None)
 
@@ -76,7 +83,7 @@ def test_refused_creation_can_be_repeated(host: Host) -> None:
     other = TopicPartition("u", 0)
     host.logs.create(TopicPartition("b", 0), None)
     host.logs.directories[1].fail(OSError("disk removed"))
-    with host.fs.hanging(host.first):
+    with host.hanging():
         host.logs.delete(TopicPartition("b", 0))
         with pytest.raises(DirectoryStalled):
             host.logs.create(other, None)
