@@ -130,7 +130,10 @@ def test_other_partitions_of_the_transaction_get_their_markers(serve: Serve, tmp
 
 def test_broker_that_ends_for_want_of_room_keeps_its_word(serve: Serve, tmp_path: Path) -> None:
     """The marker takes the only directory offline, and the broker with it."""
-    store = {"barnabas.metadata.store.path": tmp_path / "store" / "metadata.db"}
+    store = {
+        "barnabas.metadata.store.path": tmp_path / "store" / "metadata.db",
+        "transaction.state.log.replication.factor": 1,
+    }
     broker = serve(_CONFIG | store).start()
     name = new_transactional_id("full", broker.port)
     create_topic(broker, "full", {})

@@ -31,6 +31,8 @@ def _config(directory: Path) -> BrokerConfig:
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "log.dirs": "/data",
             "barnabas.metadata.store.path": str(directory / "metadata.db"),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
             "log.flush.offset.checkpoint.interval.ms": "20",
             "log.initial.task.delay.ms": "10",
         }

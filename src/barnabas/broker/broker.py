@@ -44,7 +44,7 @@ from barnabas.broker.store_thread import StoreThread
 from barnabas.broker.transaction_host import TransactionHost
 from barnabas.broker.unlinker import Unlinker
 from barnabas.controller.controller import Controller
-from barnabas.controller.topics import TopicAdmin
+from barnabas.handlers.contexts import Contexts
 from barnabas.handlers.dispatch import Dispatcher
 from barnabas.handlers.held_request import note_frame
 from barnabas.handlers.pipeline import Stage
@@ -231,7 +231,7 @@ class Broker:
         self._partitions: Partitions = parts.partitions
         self._groups: GroupHost = parts.groups
         self._transactions: TransactionHost = parts.transactions
-        self._topics: TopicAdmin = parts.topics
+        self._contexts: Contexts = parts.contexts
         self._changes: MetadataChanges = MetadataChanges(self._apply, self._slices, self.holds)
         self._store_thread.when_applied = self._changes.applied
         routes = Routes(parts.contexts, self._route_thread)
@@ -255,7 +255,6 @@ class Broker:
 
     async def _join_cluster(self) -> None:
         run = self._store_thread.run
-        await run(self._topics.assign_missing_ids)
         await run(self._membership.join, log_history(self._logs.directories))
         await run(self._controller.react)
         self._member: ClusterMember = ClusterMember(
@@ -286,8 +285,16 @@ class Broker:
     def _on_change(self, change: ClusterChange) -> None:
         """Called on the loop: the cluster metadata has changed from one image to the next."""
         if self._follows_changes:
+            self._note_deletions(change)
             self._changes.add(change)
             self._member.on_change(change)
+            self._contexts.forwarding.on_change(change)
+
+    def _note_deletions(self, change: ClusterChange) -> None:
+        """Wherever a topic was deleted: no client of this broker creates it again by naming it."""
+        deleted = [name for name in change.topics if name not in change.image.topics]
+        if deleted:
+            self._contexts.topics.deleted_topics.note(deleted, self._environment.clock.monotonic())
 
     def _apply(self, change: ClusterChange) -> Iterator[None]:
         for name in change.topics:

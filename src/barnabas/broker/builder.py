@@ -27,6 +27,7 @@ from barnabas.controller.controller import Controller
 from barnabas.controller.policy import TopicPolicy
 from barnabas.controller.producer_ids import ProducerIds
 from barnabas.controller.topics import TopicAdmin
+from barnabas.controller.writer import ControllerWriter
 from barnabas.handlers.context import (
     ClusterContext,
     ConfigContext,
@@ -42,6 +43,8 @@ from barnabas.handlers.context import (
 )
 from barnabas.handlers.contexts import Contexts
 from barnabas.handlers.fetch_sessions import FetchSessions
+from barnabas.handlers.forwarding import Forwarding
+from barnabas.handlers.topic_creation import TopicCreation
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.membership import Membership
 from barnabas.metadata.store import MetadataStore
@@ -156,7 +159,7 @@ class Builder:
 
     def build(self) -> BrokerParts:
         partitions = self._partitions()
-        config, cluster = self.settings.value, self.cluster
+        config = self.settings.value
         clock, rng, holds = self.environment.clock, self.environment.rng, self.environment.holds
         producer_ids = ProducerIds(self.store, config.broker_id)
         groups = GroupHost(config, partitions, clock, self.executor, holds, self.scheduler, rng)
@@ -172,7 +175,9 @@ class Builder:
             self.store_thread,
             self.replication.peers,
         )
-        topics, configs = TopicAdmin(cluster, config, rng), ConfigAdmin(cluster, config)
+        writer = ControllerWriter(self.replication.controller)
+        topics, configs = TopicAdmin(writer, config, rng), ConfigAdmin(writer, config)
+        self.replication.controller.duties.append(topics.assign_missing_ids)
         for part in (topics, configs, groups, transactions):
             self.settings.subscribe(part.configure)
         contexts = self._contexts(partitions, groups, transactions, topics, configs, producer_ids)
@@ -209,7 +214,12 @@ class Builder:
         serving = Serving(
             self.settings, clock, self.executor, self.environment.holds, self.slices, self.request_memory
         )
-        topic_context = TopicContext(*seen, topics, store, clock)
+        replication = self.replication
+        forwarding = Forwarding(
+            self.settings, replication.controller, self.cluster, store, replication.client, serving
+        )
+        creation = TopicCreation(topics, store, forwarding)
+        topic_context = TopicContext(*seen, topics, creation, store, clock)
         slots = self.settings.value.max_incremental_fetch_session_cache_slots
         sessions = FetchSessions(slots, clock, self.environment.rng)
         return Contexts(
@@ -231,6 +241,7 @@ class Builder:
             transactions=TransactionContext(
                 *seen, groups, transactions, partitions, producer_ids, store, clock, self.slices
             ),
-            coordinators=CoordinatorContext(*seen, groups, transactions, topics, store, self.executor),
-            controller=ControllerContext(*seen, self.replication.controller, store),
+            coordinators=CoordinatorContext(*seen, groups, transactions, creation, self.executor),
+            controller=ControllerContext(*seen, replication.controller, store),
+            forwarding=forwarding,
         )

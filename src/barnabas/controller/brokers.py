@@ -2,15 +2,17 @@
 
 import logging
 
-from barnabas.base.errors import BrokerIdNotRegistered, InvalidRequest
+from barnabas.base.errors import BrokerIdNotRegistered, InvalidRequest, RequestTimedOut
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision_writes import activation
 from barnabas.controller.isr_changes import check_broker_epoch
 from barnabas.controller.reconciliation import Decision, reconcile
 from barnabas.metadata import paths
-from barnabas.metadata.store import Delete
+from barnabas.metadata.store import BadVersion, Delete, NoNode
 
 logger = logging.getLogger("controller")
+
+_ATTEMPTS = 10
 
 
 def begin_controlled_shutdown(controller: Controller, broker_id: int, broker_epoch: int) -> bool:
@@ -34,13 +36,19 @@ def begin_controlled_shutdown(controller: Controller, broker_id: int, broker_epo
 
 def unregister_broker(controller: Controller, broker_id: int) -> None:
     """Forget a broker that was removed for good. Its partitions keep it until they are reassigned."""
-    registration = controller.image.registrations.get(broker_id)
-    if registration is None:
-        raise BrokerIdNotRegistered(f"Broker ID {broker_id} is not currently registered")
-    if registration.is_alive:
-        raise InvalidRequest(f"Broker {broker_id} is running: stop it before it is unregistered.")
-    controller.transaction([Delete(paths.registration(broker_id))])
-    logger.info("Unregistered broker %d", broker_id)
+    for _ in range(_ATTEMPTS):
+        registration = controller.image.registrations.get(broker_id)
+        if registration is None:
+            raise BrokerIdNotRegistered(f"Broker ID {broker_id} is not currently registered")
+        if registration.is_alive:
+            raise InvalidRequest(f"Broker {broker_id} is running: stop it before it is unregistered.")
+        try:
+            controller.transaction([Delete(paths.registration(broker_id), registration.node_version)])
+            logger.info("Unregistered broker %d", broker_id)
+            return
+        except (BadVersion, NoNode):
+            controller.refresh([paths.registration(broker_id)])  # It registers at this moment.
+    raise RequestTimedOut(f"Broker {broker_id} registers all the time.")
 
 
 def pending_decisions(controller: Controller) -> list[Decision]:

@@ -1,7 +1,9 @@
 """Dynamic configuration of topics, brokers and groups (KIP-226, KIP-339, KIP-848).
 
 Kafka checks a change twice, on the broker that received it (ConfigAdminManager) and in the controller
-(ConfigurationControlManager). Here both happen in that order, with the same codes and messages.
+(ConfigurationControlManager). Here both happen in that order, with the same codes and messages. If the broker
+that received the change is not the controller, it does its part with `check` and forwards the rest: the
+controller does not know the static configuration of another broker.
 Configurations are stored at `/config/topics/<topic>`, `/config/brokers/<id>` or `<default>`,
 `/config/groups/<group>`. The changes of one request are one transaction, each by compare-and-set.
 Synchronous: runs on the store's thread.
@@ -33,8 +35,8 @@ from barnabas.controller.requests import (
     ResourceType,
 )
 from barnabas.controller.topic_names import validate_topic_name
+from barnabas.controller.writer import MetadataWriter
 from barnabas.metadata import nodes, paths
-from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.store import (
     BadVersion,
     Check,
@@ -55,38 +57,24 @@ Request = ConfigReplacement | ConfigAlteration
 
 
 class ConfigAdmin:
-    def __init__(self, cluster: ClusterMetadata, settings: BrokerConfig) -> None:
-        self._cluster: ClusterMetadata = cluster
+    def __init__(self, cluster: MetadataWriter, settings: BrokerConfig) -> None:
+        self._cluster: MetadataWriter = cluster
         self._settings: BrokerConfig = settings
 
     def configure(self, settings: BrokerConfig) -> None:
         """Apply a change of the broker's configuration."""
         self._settings = settings
 
-    def alter(self, requests: Sequence[ConfigReplacement], validate_only: bool = False) -> list[ConfigResult]:
-        """Replace the whole configuration of each resource. Returns one result for each, in order."""
-        return self._change_all(requests, validate_only)
-
-    def incremental_alter(
-        self, requests: Sequence[ConfigAlteration], validate_only: bool = False
+    def alter(
+        self, requests: Sequence[Request], validate_only: bool = False, *, is_checked: bool = False
     ) -> list[ConfigResult]:
-        """Change single configs of each resource. Returns one result for each, in order."""
-        return self._change_all(requests, validate_only)
+        """Change the configuration of each resource. Returns one result for each, in order.
 
-    def _change_all(self, requests: Sequence[Request], validate_only: bool) -> list[ConfigResult]:
-        counts = Counter((request.resource_type, request.resource_name) for request in requests)
+        `is_checked`: the broker that received the request has done its part of the checks.
+        """
         results: list[ConfigResult] = []
         for _ in range(_ATTEMPTS):
-            operations: list[Operation] = []
-            results = []
-            for request in requests:
-                try:
-                    if counts[request.resource_type, request.resource_name] > 1:
-                        raise InvalidRequest("Each resource must appear at most once.")
-                    operations += self._operations(request)
-                    results.append(ConfigResult(request.resource_type, request.resource_name))
-                except KafkaError as error:
-                    results.append(_failed(request, error))
+            results, operations = self._examine(requests, is_checked)
             if validate_only or not operations:
                 return results
             try:
@@ -100,10 +88,33 @@ class ConfigAdmin:
                 return _failed_all(requests, results, StorageError(str(broken)))
         return _failed_all(requests, results, RequestTimedOut("Others change the same configuration."))
 
-    def _operations(self, request: Request) -> list[Operation]:
+    def check(self, requests: Sequence[Request]) -> list[ConfigResult]:
+        """The checks of the broker that received the request. Returns one result for each, in order."""
+        return self._examine(requests, is_checked=False)[0]
+
+    def _examine(
+        self, requests: Sequence[Request], is_checked: bool
+    ) -> tuple[list[ConfigResult], list[Operation]]:
+        """Returns the results and the writes, if nothing fails."""
+        counts = Counter((request.resource_type, request.resource_name) for request in requests)
+        results: list[ConfigResult] = []
+        operations: list[Operation] = []
+        for request in requests:
+            try:
+                if counts[request.resource_type, request.resource_name] > 1:
+                    raise InvalidRequest("Each resource must appear at most once.")
+                operations += self._operations(request, is_checked)
+                results.append(ConfigResult(request.resource_type, request.resource_name))
+            except KafkaError as error:
+                results.append(_failed(request, error))
+            except StoreError as broken:
+                results.append(_failed(request, StorageError(str(broken))))
+        return results, operations
+
+    def _operations(self, request: Request, is_checked: bool) -> list[Operation]:
         """Returns the writes for a valid request. Raises KafkaError for an invalid one."""
         check_form(request)
-        path = self._path_of(request)
+        path = self._path_of(request, is_checked)
         try:
             data, stat = self._cluster.store.get(path)
         except NoNode:
@@ -113,7 +124,7 @@ class ConfigAdmin:
         after = changed_configs(request, before)
         change = (request.resource_type, request.resource_name, before, after)
         check_min_isr_change(*change)
-        self._validate(request, after)
+        self._validate(request, after, is_checked)
         if after == before:
             return []
         operations = elr_clearing(self._cluster.image, *change)
@@ -123,7 +134,7 @@ class ConfigAdmin:
             return [*operations, Delete(path, version)]
         return [*operations, _write(path, after, version)]
 
-    def _path_of(self, request: Request) -> str:
+    def _path_of(self, request: Request, is_checked: bool) -> str:
         name = request.resource_name
         match request.resource_type:
             case ResourceType.TOPIC:
@@ -132,7 +143,7 @@ class ConfigAdmin:
                 validate_topic_name(name)
                 return paths.topic_config(name)
             case ResourceType.BROKER:
-                self._check_broker_name(name)
+                self._check_broker_name(name, is_checked)
                 return paths.broker_config(name)
             case ResourceType.GROUP:
                 if not name:
@@ -143,7 +154,7 @@ class ConfigAdmin:
             case unknown:
                 raise InvalidRequest(f"Unknown resource type {int(unknown)}")
 
-    def _check_broker_name(self, name: str) -> None:
+    def _check_broker_name(self, name: str, is_checked: bool) -> None:
         """A broker may change its own configuration, or with an empty name the cluster-wide default."""
         if not name:
             return
@@ -151,12 +162,12 @@ class ConfigAdmin:
             broker_id = int(name)
         except ValueError:
             raise InvalidRequest(f"Node id must be an integer, but it is: {name}") from None
-        if broker_id != self._settings.broker_id:
+        if broker_id != self._settings.broker_id and not is_checked:
             raise InvalidRequest(
                 f"Unexpected broker id, expected {self._settings.broker_id}, but received {name}"
             )
 
-    def _validate(self, request: Request, configs: dict[str, str]) -> None:
+    def _validate(self, request: Request, configs: dict[str, str], is_checked: bool) -> None:
         match request.resource_type:
             case ResourceType.TOPIC:
                 validate_topic_configs(configs, self._settings.log_defaults())
@@ -164,11 +175,15 @@ class ConfigAdmin:
             case ResourceType.GROUP:
                 validate_group_configs(configs, self._settings.get)
             case _:
-                self._validate_broker(configs, per_broker=bool(request.resource_name))
+                self._validate_broker(request.resource_name, configs, is_checked)
 
-    def _validate_broker(self, configs: dict[str, str], *, per_broker: bool) -> None:
+    def _validate_broker(self, name: str, configs: dict[str, str], is_checked: bool) -> None:
+        """`name` is empty for the cluster-wide default."""
+        per_broker = bool(name)
         try:
             validate_dynamic_broker_configs(configs, per_broker)
+            if is_checked:
+                return  # Against the configuration of the broker that received the request.
             if per_broker:
                 self._settings.with_dynamic(configs)
             else:

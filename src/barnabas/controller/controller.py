@@ -41,6 +41,8 @@ class Controller:
     def __init__(self, cluster: ClusterMetadata, membership: Membership, policy: ReplicationPolicy) -> None:
         self.store: MetadataStore = cluster.store
         self.policy: ReplicationPolicy = policy
+        self.duties: list[Callable[[], object]] = []
+        """What the controller does after each change of the cluster, besides its decisions."""
         self._cluster: ClusterMetadata = cluster
         self._membership: Membership = membership
 
@@ -78,6 +80,8 @@ class Controller:
                     return
                 try:
                     self._reconcile()
+                    for duty in self.duties:
+                        duty()
                     return
                 except NotController as error:
                     logger.info("%s", error.message)

@@ -12,8 +12,8 @@ from uuid import UUID
 from barnabas.base.errors import ErrorCode, StorageError
 from barnabas.base.ids import ZERO_UUID
 from barnabas.controller.requests import DeletedTopic, TopicRef
+from barnabas.controller.writer import MetadataWriter
 from barnabas.metadata import paths
-from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
 from barnabas.metadata.store import Delete, NoNode, Operation, StoreError
 
@@ -23,7 +23,7 @@ UNKNOWN_TOPIC = "This server does not host this topic-partition."
 UNKNOWN_TOPIC_ID = "This server does not host this topic ID."
 
 
-def delete_topics(cluster: ClusterMetadata, topics: Sequence[TopicRef]) -> list[DeletedTopic]:
+def delete_topics(cluster: MetadataWriter, topics: Sequence[TopicRef]) -> list[DeletedTopic]:
     results, names, ids = _check_references(topics)
     resolved = _resolve(cluster.image, names, ids, results)
     failures = _remove(cluster, resolved)
@@ -75,7 +75,7 @@ def _resolve(
     return resolved
 
 
-def _remove(cluster: ClusterMetadata, resolved: Mapping[UUID, str]) -> dict[UUID, DeletedTopic]:
+def _remove(cluster: MetadataWriter, resolved: Mapping[UUID, str]) -> dict[UUID, DeletedTopic]:
     """Delete the topics. Returns the results of those that could not be deleted."""
     if not resolved:
         return {}
@@ -100,7 +100,7 @@ def _remove(cluster: ClusterMetadata, resolved: Mapping[UUID, str]) -> dict[UUID
     return failures
 
 
-def _operations(cluster: ClusterMetadata, name: str) -> list[Operation]:
+def _operations(cluster: MetadataWriter, name: str) -> list[Operation]:
     extras = (paths.topic_config(name), f"{paths.DELETE_TOPICS}/{name}")
     existing = [path for path in extras if cluster.store.exists(path) is not None]
     return [Delete(path, recursive=True) for path in (paths.topic(name), *existing)]

@@ -22,6 +22,7 @@ from barnabas.base.errors import (
     InvalidRequest,
     InvalidTopic,
     KafkaError,
+    NotController,
     PolicyViolation,
     StorageError,
     TopicExists,
@@ -47,8 +48,8 @@ from barnabas.controller.topic_names import (
     unify,
     validate_topic_name,
 )
+from barnabas.controller.writer import MetadataWriter
 from barnabas.metadata import nodes, paths
-from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import TopicImage
 from barnabas.metadata.nodes import StateNode, TopicNode
 from barnabas.metadata.store import BadVersion, Create, NodeExists, NoNode, Operation, Set, StoreError
@@ -93,9 +94,9 @@ class TopicPlan:
 
 class TopicAdmin:
     def __init__(
-        self, cluster: ClusterMetadata, settings: TopicSettings, rng: random.Random | None = None
+        self, cluster: MetadataWriter, settings: TopicSettings, rng: random.Random | None = None
     ) -> None:
-        self._cluster: ClusterMetadata = cluster
+        self._cluster: MetadataWriter = cluster
         self._settings: TopicSettings = settings
         self._rng: random.Random = rng or random.SystemRandom()
 
@@ -236,15 +237,20 @@ class TopicAdmin:
         return TopicPlan(topic.name, topic.topic_id, assignment, states, dict(topic.configs))
 
     def assign_missing_ids(self) -> list[str]:
-        """Give an id to topics that were written before topic ids (KIP-516). Returns their names."""
+        """Give an id to topics that were written without one (before KIP-516). Returns their names."""
         image = self._cluster.image
         names = [topic.name for topic in image.topics.values() if topic.topic_id == ZERO_UUID]
         operations: list[Operation] = []
         for name in names:
             topic = image.topics[name]
             operations.append(_rewrite(topic, random_uuid(self._rng), {}))
-        if operations:
+        if not operations:
+            return names
+        try:
             self._cluster.transaction(operations)
+        except (BadVersion, NoNode) as error:
+            self._cluster.refresh([error.path])  # Changed by hand at this moment: that change is noticed.
+            return []
         return names
 
     # Growth
@@ -273,6 +279,8 @@ class TopicAdmin:
                 if not validate_only:
                     self._cluster.transaction(operations)
                 return PartitionsResult(request.name)
+            except NotController:
+                raise
             except KafkaError as error:
                 return PartitionsResult(request.name, error.code, error.message)
             except (BadVersion, NodeExists, NoNode):

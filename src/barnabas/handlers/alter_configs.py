@@ -8,8 +8,7 @@ With `validate_only` nothing is changed.
 
 from typing import TYPE_CHECKING
 
-from barnabas.controller.requests import ConfigReplacement
-from barnabas.handlers.config_resources import altered
+from barnabas.handlers.config_resources import altered, replacements
 from barnabas.handlers.context import ConfigContext, Request
 from barnabas.wire import Reply
 
@@ -19,13 +18,10 @@ if TYPE_CHECKING:
 
 async def handle(context: ConfigContext, request: Request) -> Reply:
     body: AlterConfigsRequest = request.body
-    replacements = [
-        ConfigReplacement(
-            resource.resource_type,
-            resource.resource_name,
-            tuple((each.name, each.value) for each in resource.configs),
-        )
-        for resource in body.resources
-    ]
-    results = await context.store.run(context.configs.alter, replacements, validate_only=body.validate_only)
+    results = await context.store.run(
+        context.configs.alter,
+        replacements(body),
+        validate_only=body.validate_only,
+        is_checked=request.is_forwarded,
+    )
     return Reply(responses=[altered(result) for result in results])

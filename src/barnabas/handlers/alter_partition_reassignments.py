@@ -1,6 +1,6 @@
 """AlterPartitionReassignments (45), versions 0 and 1: other replicas for partitions (KIPs 455, 860).
 
-The controller begins, replaces and cancels reassignments; another broker answers NOT_CONTROLLER. Those of one
+The controller begins, replaces and cancels reassignments; other brokers forward the request. Those of one
 request that are valid are written together. Version 1 may forbid to change the replication factor.
 
 Deviation: `timeout_ms` is read and not used: what is decided is in force when the response is sent.
@@ -8,7 +8,7 @@ Deviation: `timeout_ms` is read and not used: what is decided is in force when t
 
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode, KafkaError
+from barnabas.base.errors import ErrorCode, KafkaError, NotController
 from barnabas.base.ids import TopicPartition
 from barnabas.controller.reassignments import Reassignment, reassign
 from barnabas.handlers.context import ControllerContext, Request
@@ -30,6 +30,8 @@ async def handle(context: ControllerContext, request: Request) -> Reply:
         results = await context.store.run(
             reassign, context.controller, requested, may_change_factor=may_change_factor
         )
+    except NotController:
+        raise
     except KafkaError as error:
         return _refused(body, error.code, error.message)
     except StoreError as error:

@@ -1,4 +1,8 @@
-"""Topics that are created because a client requested them (`auto.create.topics.enable`)."""
+"""Topics that are created because a client requested them (`auto.create.topics.enable`).
+
+The controller creates them. As in Kafka, the settings of the broker that the client uses count if they are
+set there, otherwise those of the controller.
+"""
 
 import logging
 
@@ -20,15 +24,27 @@ def may_create(context: TopicContext, name: str) -> bool:
 
 
 async def create_missing(context: TopicContext, names: list[str]) -> dict[str, ErrorCode]:
-    """Create those that may be, with the broker's defaults; the error of each that was not."""
-    wanted = [NewTopic(name) for name in dict.fromkeys(names) if may_create(context, name)]
+    """Create those that may be, with the broker's defaults; the error of each that was not.
+
+    A topic that the controller has not created in time gets no error here: the client finds no such topic,
+    as with Kafka while a topic is created, and tries again.
+    """
+    wanted = [_topic(context, name) for name in dict.fromkeys(names) if may_create(context, name)]
     if not wanted:
         return {}
-    results = await context.store.run(context.topics.create_topics, wanted)
     failed: dict[str, ErrorCode] = {}
-    for result in results:
+    for result in await context.creation.create(wanted):
         # Another request may have created the topic in the meantime, which is no error.
-        if result.error not in (ErrorCode.none, ErrorCode.topic_already_exists):
+        if result.error in (ErrorCode.none, ErrorCode.topic_already_exists):
+            continue
+        logger.warning("Cannot create topic %s: %s", result.name, result.message)
+        if result.error is not ErrorCode.request_timed_out:
             failed[result.name] = result.error
-            logger.warning("Cannot create topic %s: %s", result.name, result.message)
     return failed
+
+
+def _topic(context: TopicContext, name: str) -> NewTopic:
+    config = context.config
+    partitions = config.num_partitions if config.is_set("num.partitions") else -1
+    factor = config.default_replication_factor if config.is_set("default.replication.factor") else -1
+    return NewTopic(name, partitions, factor)

@@ -1,9 +1,35 @@
 """What requests about configuration have in common: resources by type and name, a result for each."""
 
+from typing import Any
+
 from barnabas.base.errors import InvalidRequest
-from barnabas.controller.requests import ConfigResult
+from barnabas.controller.requests import ConfigAlteration, ConfigReplacement, ConfigResult
 from barnabas.handlers.context import ConfigContext
 from barnabas.wire import Reply
+
+
+def replacements(body: Any) -> list[ConfigReplacement]:
+    """What an AlterConfigs request wants."""
+    return [
+        ConfigReplacement(
+            resource.resource_type,
+            resource.resource_name,
+            tuple((each.name, each.value) for each in resource.configs),
+        )
+        for resource in body.resources
+    ]
+
+
+def alterations(body: Any) -> list[ConfigAlteration]:
+    """What an IncrementalAlterConfigs request wants."""
+    return [
+        ConfigAlteration(
+            resource.resource_type,
+            resource.resource_name,
+            tuple((each.name, each.config_operation, each.value) for each in resource.configs),
+        )
+        for resource in body.resources
+    ]
 
 
 def altered(result: ConfigResult) -> Reply:

@@ -4,7 +4,7 @@ Contexts are built once, by the broker. A change of the configuration or of the 
 `settings` and `cluster`; nothing is assigned.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -17,9 +17,11 @@ from barnabas.base.principal import ANONYMOUS, Principal
 from barnabas.controller.configs import ConfigAdmin
 from barnabas.controller.controller import Controller
 from barnabas.controller.producer_ids import ProducerIds
+from barnabas.controller.requests import CreatedTopic, NewTopic
 from barnabas.controller.topics import TopicAdmin
 from barnabas.handlers.deleted_topics import DeletedTopics
 from barnabas.handlers.fetch_sessions import FetchSessions
+from barnabas.handlers.missing_brokers import MissingBrokers
 from barnabas.handlers.unpacking import Unpacking
 from barnabas.metadata.cluster import ClusterMetadata
 from barnabas.metadata.image import ClusterImage
@@ -67,6 +69,12 @@ class TransactionHost(Protocol):
     def load(self) -> None: ...
 
 
+class TopicCreator(Protocol):
+    """Has the controller create topics for this broker."""
+
+    async def create(self, topics: Sequence[NewTopic]) -> list[CreatedTopic]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """What the dispatcher needs to serve requests of any kind, and long ones in slices."""
@@ -104,6 +112,7 @@ class TopicContext(ClusterContext):
     """For requests that describe, create, change and delete topics."""
 
     topics: TopicAdmin
+    creation: TopicCreator
     store: StoreThread
     clock: Clock
     deleted_topics: DeletedTopics = field(default_factory=DeletedTopics)
@@ -180,9 +189,9 @@ class CoordinatorContext(GroupContext):
     """For requests that look for a coordinator, whose topic they may create."""
 
     transaction_host: TransactionHost
-    topics: TopicAdmin
-    store: StoreThread
+    creation: TopicCreator
     executor: Executor
+    missing_brokers: MissingBrokers = field(default_factory=MissingBrokers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,3 +218,5 @@ class Request(NamedTuple):
     elements: int = 0
     """Of a part of a long request: how many elements the whole has (`handlers.long_request`)."""
     principal: Principal = ANONYMOUS
+    is_forwarded: bool = False
+    """It came from another broker, in an envelope."""

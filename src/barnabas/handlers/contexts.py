@@ -14,6 +14,7 @@ from barnabas.handlers.context import (
     TopicContext,
     TransactionContext,
 )
+from barnabas.handlers.forwarding import Forwarding
 from barnabas.handlers.registry import APIS
 
 _FAMILIES = {
@@ -34,6 +35,8 @@ _FAMILIES = {
         "ElectLeaders",
         "AlterPartitionReassignments",
         "ListPartitionReassignments",
+        "Envelope",
+        "UnregisterBroker",
     ),
     "coordinators": ("FindCoordinator",),
     "groups": (
@@ -76,6 +79,8 @@ class Contexts:
     transactions: TransactionContext
     coordinators: CoordinatorContext
     controller: ControllerContext
+    forwarding: Forwarding
+    """For requests that only the controller carries out."""
 
     def of(self, api_key: int) -> ClusterContext:
         """The context of an API's handler."""

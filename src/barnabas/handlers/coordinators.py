@@ -1,4 +1,7 @@
-"""Which broker coordinates a group or a transaction; the topic behind it is created when first needed."""
+"""Which broker coordinates a group or a transaction; the topic behind it is created when first needed.
+
+The topic waits until there are as many brokers as it is to have replicas: until then there is no coordinator.
+"""
 
 import asyncio
 import logging
@@ -60,9 +63,16 @@ async def _create(context: CoordinatorContext, key_type: int) -> None:
     host = context.group_host if key_type == GROUP else context.transaction_host
     if not host.is_made:  # it is made as soon as its topic is there
         await asyncio.get_running_loop().run_in_executor(context.executor, host.load)
-    wanted = _TOPICS[key_type][1](context.config, len(context.image.brokers))
+    wanted = _TOPICS[key_type][1](context.config, len(context.image.registrations))
+    usable = sum(not each.is_shutting_down for each in context.image.brokers.values())
+    if usable < wanted.replication_factor:
+        context.missing_brokers.note(wanted, usable)
+        raise CoordinatorNotAvailable(
+            f"{wanted.name} waits for {wanted.replication_factor} brokers; there are {usable}"
+        )
     topic = NewTopic(wanted.name, wanted.partition_count, wanted.replication_factor, configs=wanted.configs)
-    [result] = await context.store.run(context.topics.create_topics, [topic])
+    [result] = await context.creation.create([topic])
     if result.error not in (ErrorCode.none, ErrorCode.topic_already_exists):
         logger.warning("Cannot create topic %s: %s", wanted.name, result.message)
         raise CoordinatorNotAvailable(f"{wanted.name} cannot be created: {result.message}")
+    context.missing_brokers.forget(wanted.name)

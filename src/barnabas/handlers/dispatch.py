@@ -18,6 +18,7 @@ from barnabas.base.loop_holds import HOLD_SECONDS
 from barnabas.handlers import api_versions
 from barnabas.handlers.context import Request, Serving
 from barnabas.handlers.contexts import Contexts
+from barnabas.handlers.forwarding import Forwarding
 from barnabas.handlers.held_request import api_name, details_of, note_frame
 from barnabas.handlers.long_request import (
     Frame,
@@ -54,6 +55,7 @@ class Dispatcher:
     ) -> None:
         """Without `stages` a frame goes straight to its handler."""
         self._serving: Serving = contexts.serving
+        self._forwarding: Forwarding = contexts.forwarding
         self._loop: asyncio.AbstractEventLoop = loop
         self._tasks: set[asyncio.Task[None]] = set()
         self._first_uses: set[asyncio.Task[None]] = set()
@@ -151,6 +153,8 @@ class Dispatcher:
         if route.takes_frame:
             result: Parts | Pending | None = route.handler(route.context, connection, header, frame, position)
             return result
+        if route.is_for_controller:
+            return self._for_controller(connection, frame, header, route, position)
         long = is_long(header.api_key, len(frame))
         body: Any = None
         raw: Any = None
@@ -181,6 +185,28 @@ class Dispatcher:
         if isinstance(reply, Deferred):
             return self._when_done(connection, request, reply)
         return self._later(connection, request, self._awaited(request, reply))
+
+    def _for_controller(
+        self,
+        connection: Connection,
+        frame: memoryview,
+        header: RequestHeader,
+        route: Route,
+        position: int,
+    ) -> Pending:
+        """Have the controller answer: this broker, or the one that the request is forwarded to."""
+        request = Request(
+            *header[:3],
+            client_id_of(frame),
+            connection.peer,
+            None,
+            None,
+            size=len(frame),
+            principal=connection.principal,
+        )
+        copy = Frame(memoryview(bytes(frame)), position, route.newest)
+        work = self._forwarding.answer(route.handler, route.context, request, copy)
+        return self._later(connection, request, work, memory=_COPIES * len(frame))
 
     def _answered(self, connection: Connection, request: Request, reply: Reply) -> Parts | Pending:
         if long_array_of(request, reply) is None:

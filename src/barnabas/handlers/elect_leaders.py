@@ -1,6 +1,6 @@
 """ElectLeaders (43), versions 0 to 2: the preferred leader, or an unclean election (KIPs 183, 460).
 
-The controller elects; another broker answers NOT_CONTROLLER. A partition that has the leader which the
+The controller elects; other brokers forward the request. A partition that has the leader which the
 election is for is ELECTION_NOT_NEEDED. When all partitions are meant (null), those are left out and their
 topics stay, as in Kafka.
 
@@ -10,7 +10,7 @@ Deviation: `timeout_ms` is read and not used: leaders are elected when the respo
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode, KafkaError
+from barnabas.base.errors import ErrorCode, KafkaError, NotController
 from barnabas.base.ids import TopicPartition
 from barnabas.controller.leader_elections import ElectionResult, elect_leaders
 from barnabas.controller.partition_change import Election
@@ -38,6 +38,8 @@ async def handle(context: ControllerContext, request: Request) -> Reply:
         ]
     try:
         results = await context.store.run(elect_leaders, context.controller, election, partitions)
+    except NotController:
+        raise
     except KafkaError as error:
         return _refused(body, error.code, error.message)
     except StoreError as error:

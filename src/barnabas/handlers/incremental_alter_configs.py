@@ -10,13 +10,14 @@ Deviation: client metrics (KIP-714) are not served: INVALID_REQUEST.
 """
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import InvalidConfig, InvalidRequest, KafkaError
 from barnabas.controller.config_changes import check_form
 from barnabas.controller.requests import ConfigAlteration, ConfigOperation, ConfigResult, ResourceType
 from barnabas.handlers import broker_loggers
-from barnabas.handlers.config_resources import altered, check_is_this_broker
+from barnabas.handlers.config_resources import alterations, altered, check_is_this_broker
 from barnabas.handlers.context import ConfigContext, Request
 from barnabas.wire import Reply
 
@@ -26,30 +27,31 @@ if TYPE_CHECKING:
 
 async def handle(context: ConfigContext, request: Request) -> Reply:
     body: IncrementalAlterConfigsRequest = request.body
-    alterations = [
-        ConfigAlteration(
-            resource.resource_type,
-            resource.resource_name,
-            tuple((each.name, each.config_operation, each.value) for each in resource.configs),
-        )
-        for resource in body.resources
-    ]
-    times = Counter((each.resource_type, each.resource_name) for each in alterations)
-    stored = [each for each in alterations if each.resource_type != ResourceType.BROKER_LOGGER]
+    wanted = alterations(body)
+    loggers = alter_loggers(context, wanted, body.validate_only)
+    stored = [each for each in wanted if each.resource_type != ResourceType.BROKER_LOGGER]
     results = iter(
-        await context.store.run(context.configs.incremental_alter, stored, validate_only=body.validate_only)
+        await context.store.run(
+            context.configs.alter,
+            stored,
+            validate_only=body.validate_only,
+            is_checked=request.is_forwarded,
+        )
         if stored
         else ()
     )
-    responses: list[Reply] = []
-    for each in alterations:
-        if each.resource_type != ResourceType.BROKER_LOGGER:
-            result = next(results)
-        else:
-            is_repeated = times[each.resource_type, each.resource_name] > 1
-            result = _alter_loggers(context, each, is_repeated, body.validate_only)
-        responses.append(altered(result))
-    return Reply(responses=responses)
+    is_logger = [each.resource_type == ResourceType.BROKER_LOGGER for each in wanted]
+    return Reply(responses=[altered(next(loggers if each else results)) for each in is_logger])
+
+
+def alter_loggers(
+    context: ConfigContext, wanted: Sequence[ConfigAlteration], validate_only: bool
+) -> Iterator[ConfigResult]:
+    """Set the levels of this broker's loggers. One result for each such resource, in order."""
+    own = [each for each in wanted if each.resource_type == ResourceType.BROKER_LOGGER]
+    times = Counter(each.resource_name for each in own)
+    for each in own:
+        yield _alter_loggers(context, each, times[each.resource_name] > 1, validate_only)
 
 
 def _alter_loggers(

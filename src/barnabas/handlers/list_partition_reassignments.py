@@ -1,13 +1,13 @@
 """ListPartitionReassignments (46), version 0: the reassignments that are in progress (KIP-455).
 
-The controller answers; another broker answers NOT_CONTROLLER. Topics and partitions that do not exist, or are
+The controller answers; other brokers forward the request. Topics and partitions that do not exist, or are
 not reassigned, are left out as in Kafka.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode
+from barnabas.base.errors import ErrorCode, NotController
 from barnabas.handlers.context import ControllerContext, Request
 from barnabas.metadata.image import ClusterImage, TopicImage
 from barnabas.wire import Reply
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 def handle(context: ControllerContext, request: Request) -> Reply:
     body: ListPartitionReassignmentsRequest = request.body
     if not context.controller.is_active:
-        message = f"Broker {context.config.broker_id} is not the controller."
-        return Reply(error_code=ErrorCode.not_controller, error_message=message, topics=[])
+        raise NotController(f"Broker {context.config.broker_id} is not the controller.")
     found = (_ongoing(topic, numbers) for topic, numbers in _requested(context.image, body))
     return Reply(error_code=ErrorCode.none, topics=[each for each in found if each.partitions])
 

@@ -66,10 +66,13 @@ def _between_brokers(key: int, name: str, min_version: int, max_version: int) ->
     return Api(key, name, min_version, max_version, min_version, is_advertised=False, is_between_brokers=True)
 
 
-PRODUCE, FETCH, OFFSET_COMMIT, OFFSET_FETCH, API_VERSIONS = 0, 1, 8, 9, 18
+PRODUCE, FETCH, OFFSET_COMMIT, OFFSET_FETCH, API_VERSIONS, ENVELOPE = 0, 1, 8, 9, 18, 58
 
 AS_IT_CAME = frozenset({OFFSET_COMMIT, OFFSET_FETCH})
 """APIs whose newest version lacks fields of older ones (topic names): passed to the handler unconverted."""
+
+FOR_CONTROLLER = frozenset({19, 20, 33, 37, 43, 44, 45, 46, 64})
+"""APIs that only the controller carries out: another broker forwards them (`handlers.forwarded_apis`)."""
 
 APIS: dict[int, Api] = {
     api.key: api
@@ -133,10 +136,11 @@ APIS: dict[int, Api] = {
         _not_supported(55, "DescribeQuorum", 0, 2),
         _between_brokers(56, "AlterPartition", 2, 3),
         _not_supported(57, "UpdateFeatures", 0, 2),
+        _between_brokers(ENVELOPE, "Envelope", 0, 0),
         _api(60, "DescribeCluster", 0, 2),
         _api(61, "DescribeProducers", 0, 0),
         _between_brokers(63, "BrokerHeartbeat", 0, 1),
-        _not_supported(64, "UnregisterBroker", 0, 0),
+        _api(64, "UnregisterBroker", 0, 0),
         _api(65, "DescribeTransactions", 0, 0),
         _api(66, "ListTransactions", 0, 2),
         _api(68, "ConsumerGroupHeartbeat", 0, 1),

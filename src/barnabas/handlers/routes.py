@@ -9,13 +9,17 @@ Belongs to the loop's thread, except `load`, which any thread may call.
 import asyncio
 import sys
 from concurrent.futures import Executor
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from barnabas.handlers.context import Serving
 from barnabas.handlers.contexts import Contexts
 from barnabas.handlers.registry import (
     AS_IT_CAME,
+    ENVELOPE,
     FETCH,
+    FOR_CONTROLLER,
     OFFSET_COMMIT,
     PRODUCE,
     Api,
@@ -44,6 +48,8 @@ class Route(NamedTuple):
     has_header_tags: bool
     takes_frame: bool
     """Produce and Fetch parse their request themselves, without a copy."""
+    is_for_controller: bool
+    """Only the controller carries it out."""
 
 
 class Routes:
@@ -58,6 +64,10 @@ class Routes:
     def load_here(self, api: Api, version: int) -> Route:
         route = self.loaded[api.key, version] = self.load(api, version)
         return route
+
+    @property
+    def serving(self) -> Serving:
+        return self._contexts.serving
 
     async def load_in_thread(self, api: Api, version: int) -> Route:
         """Requests of several connections wait for the same route."""
@@ -96,4 +106,13 @@ class Routes:
         takes_frame = api.key in (PRODUCE, FETCH)
         if not takes_frame and not is_written_by_hand(api.key):
             response_schema(api.key, version)
-        return Route(handler, self._contexts.of(api.key), newest, schema.has_header_tags, takes_frame)
+        if api.key == ENVELOPE:
+            handler = partial(handler, routes=self)
+        return Route(
+            handler,
+            self._contexts.of(api.key),
+            newest,
+            schema.has_header_tags,
+            takes_frame,
+            api.key in FOR_CONTROLLER,
+        )

@@ -1,4 +1,9 @@
-"""The internal topics of the coordinators: names and creation settings."""
+"""The internal topics of the coordinators: names and creation settings.
+
+The replication factor is the configured one. If it is not configured: 3, as in Kafka, for a broker whose
+metadata store lies outside of its log directories (it is made to be shared, and other brokers may not have
+started yet); else as many as there are registered brokers, up to 3, so that a broker alone needs no setting.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +14,8 @@ from barnabas.base.config.broker_config import BrokerConfig
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 _USUAL_REPLICAS = 3
+_OFFSETS_FACTOR = "offsets.topic.replication.factor"
+_TRANSACTIONS_FACTOR = "transaction.state.log.replication.factor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +24,26 @@ class InternalTopic:
     partition_count: int
     replication_factor: int
     configs: Mapping[str, str]
+    factor_key: str
+    """The setting of the replication factor."""
 
 
-def consumer_offsets(config: BrokerConfig, brokers_alive: int) -> InternalTopic:
+def consumer_offsets(config: BrokerConfig, registered: int) -> InternalTopic:
     return InternalTopic(
         CONSUMER_OFFSETS,
         config.offsets_topic_num_partitions,
-        _replicas(config, "offsets.topic.replication.factor", brokers_alive),
+        _replicas(config, _OFFSETS_FACTOR, registered),
         {
             "cleanup.policy": "compact",
             "compression.type": "producer",
             "segment.bytes": str(config.offsets_topic_segment_bytes),
         },
+        _OFFSETS_FACTOR,
     )
 
 
-def transaction_state(config: BrokerConfig, brokers_alive: int) -> InternalTopic:
-    replicas = _replicas(config, "transaction.state.log.replication.factor", brokers_alive)
+def transaction_state(config: BrokerConfig, registered: int) -> InternalTopic:
+    replicas = _replicas(config, _TRANSACTIONS_FACTOR, registered)
     return InternalTopic(
         TRANSACTION_STATE,
         _number(config, "transaction.state.log.num.partitions"),
@@ -45,14 +55,20 @@ def transaction_state(config: BrokerConfig, brokers_alive: int) -> InternalTopic
             "segment.bytes": str(config.get("transaction.state.log.segment.bytes")),
             "unclean.leader.election.enable": "false",
         },
+        _TRANSACTIONS_FACTOR,
     )
 
 
-def _replicas(config: BrokerConfig, key: str, brokers_alive: int) -> int:
-    """The configured replication factor. The default of 3 applies only if there are three live brokers."""
+def _replicas(config: BrokerConfig, key: str, registered: int) -> int:
     if config.is_set(key):
         return _number(config, key)
-    return max(1, min(_USUAL_REPLICAS, brokers_alive))
+    return _USUAL_REPLICAS if _is_shared_store(config) else max(1, min(_USUAL_REPLICAS, registered))
+
+
+def _is_shared_store(config: BrokerConfig) -> bool:
+    if not config.is_set("barnabas.metadata.store.path"):
+        return False
+    return not any(config.metadata_store_path.is_relative_to(path) for path in config.log_dirs)
 
 
 def _number(config: BrokerConfig, key: str) -> int:

@@ -26,6 +26,8 @@ def config(directory: Path, **properties: object) -> BrokerConfig:
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "log.dirs": str(directory / "logs"),
             "barnabas.metadata.store.path": str(directory / "metadata.db"),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
         }
         | given
     )

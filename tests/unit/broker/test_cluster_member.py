@@ -80,7 +80,7 @@ def _partition(broker: Broker) -> PartitionImage:
 
 
 async def _create(broker: Broker, topic: NewTopic) -> None:
-    (created,) = await broker._store_thread.run(broker._topics.create_topics, [topic])
+    (created,) = await broker._store_thread.run(broker._contexts.topics.topics.create_topics, [topic])
     assert not created.error, created
 
 
@@ -102,7 +102,7 @@ def test_unclean_election_happens_when_it_is_enabled(tmp_path: Path, resource: t
                 *resource, (("unclean.leader.election.enable", ConfigOperation.SET, "true"),)
             )
             configs = ConfigAdmin(first._cluster, first.config)
-            (altered,) = await first._store_thread.run(configs.incremental_alter, [change])
+            (altered,) = await first._store_thread.run(configs.alter, [change])
             assert not altered.error, altered
             await eventually(lambda: _partition(first).leader == 3)
             assert _partition(first).isr == (3,)

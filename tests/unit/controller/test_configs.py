@@ -34,7 +34,7 @@ def replace(configs: ConfigAdmin, kind: int, name: str, **values: str | None) ->
 
 
 def change(configs: ConfigAdmin, kind: int, name: str, *entries: tuple[str, int, str | None]) -> ConfigResult:
-    (result,) = configs.incremental_alter([ConfigAlteration(kind, name, entries)])
+    (result,) = configs.alter([ConfigAlteration(kind, name, entries)])
     return result
 
 
@@ -145,7 +145,7 @@ def test_duplicate_keys_and_resources_are_refused(configs: ConfigAdmin, cluster:
 
 
 def test_one_bad_resource_does_not_spoil_the_others(configs: ConfigAdmin, cluster: ClusterMetadata) -> None:
-    results = configs.incremental_alter(
+    results = configs.alter(
         [
             ConfigAlteration(TOPIC, "missing", (("flush.ms", SET, "1"),)),
             ConfigAlteration(TOPIC, "t", (("flush.ms", SET, "1"),)),
@@ -161,7 +161,7 @@ def test_validate_only_writes_nothing(configs: ConfigAdmin, cluster: ClusterMeta
         ConfigAlteration(TOPIC, "t", (("flush.ms", SET, "1"),)),
         ConfigAlteration(TOPIC, "u", (("flush.ms", SET, "1"),)),
     ]
-    results = configs.incremental_alter(requests, validate_only=True)
+    results = configs.alter(requests, validate_only=True)
     assert [result.error.name for result in results] == ["none", "unknown_topic_or_partition"]
     assert cluster.image == before
 

@@ -21,7 +21,7 @@ def with_elr(members: Members, settings: BrokerConfig) -> ConfigAdmin:
 
 def altered(admin: ConfigAdmin, resource: int, name: str, value: str | None, key: str = _KEY) -> ConfigResult:
     operation = ConfigOperation.DELETE if value is None else ConfigOperation.SET
-    (result,) = admin.incremental_alter([ConfigAlteration(resource, name, ((key, operation, value),))])
+    (result,) = admin.alter([ConfigAlteration(resource, name, ((key, operation, value),))])
     return result
 
 

@@ -17,7 +17,7 @@ from barnabas.network.connection import Connection
 from barnabas.network.responses import Parts, Pending
 from barnabas.wire import Reply
 
-METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 3, 18, 19, 22
+METADATA, API_VERSIONS, CREATE_TOPICS, DELETE_RECORDS, INIT_PRODUCER_ID = 3, 18, 19, 21, 22
 
 
 class Harness:
@@ -158,15 +158,15 @@ def test_an_answer_that_is_given_later_leaves_when_its_giver_is_done(
 ) -> None:
     async def scenario() -> None:
         parked: Deferred[Reply] = Deferred()
-        handlers[CREATE_TOPICS] = lambda context, request: parked
+        handlers[DELETE_RECORDS] = lambda context, request: parked
         harness = Harness(node)
-        pending = harness.send(CREATE_TOPICS, 2, struct.pack(">iib", 0, 0, 0))
+        pending = harness.send(DELETE_RECORDS, 0, struct.pack(">ii", 0, 0))
         assert isinstance(pending, Pending)
         parked.complete(Reply(topics=[]))
         assert not pending.is_done
         await asyncio.sleep(0)
         assert pending.parts
-        at_once = harness.send(CREATE_TOPICS, 2, struct.pack(">iib", 0, 0, 0))
+        at_once = harness.send(DELETE_RECORDS, 0, struct.pack(">ii", 0, 0))
         assert isinstance(at_once, list)
 
     run(scenario)

@@ -3,7 +3,7 @@
 Wrong command lines are not compared: Kafka's parser of this tool ends the JVM.
 """
 
-from tests.integration.tools.scenario import Rule, Scenario, Way, step
+from tests.integration.tools.scenario import Rule, Scenario, step
 
 _PORT: Rule = (r"127\.0\.0\.1 \d+ +", "127.0.0.1 {port} ")
 _HEAD = "ID         HOST      PORT       RACK       STATE      ENDPOINT_TYPE  \n"
@@ -44,23 +44,5 @@ SCENARIOS = [
     Scenario(
         "a broker that is not registered",
         (step("kafka-cluster unregister -b {bootstrap} --id 99", expected="", code=1),),
-        without={
-            Way.THEIRS_AT_BARNABAS: "our broker has no registrations to end",
-            Way.OURS_AT_BARNABAS: "our broker has no registrations to end",
-        },
-    ),
-    Scenario(
-        "a cluster without unregistration",
-        (
-            step(
-                "kafka-cluster unregister -b {bootstrap} --id 99",
-                expected="The target cluster does not support the broker unregistration API.\n",
-                code=0,
-            ),
-        ),
-        without={
-            Way.THEIRS_AT_APACHE: "Apache Kafka has it",
-            Way.OURS_AT_APACHE: "Apache Kafka has it",
-        },
     ),
 ]
