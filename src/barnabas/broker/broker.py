@@ -231,9 +231,9 @@ class Broker:
         self._partitions: Partitions = parts.partitions
         self._groups: GroupHost = parts.groups
         self._transactions: TransactionHost = parts.transactions
-        self._contexts: Contexts = parts.contexts
         self._changes: MetadataChanges = MetadataChanges(self._apply, self._slices, self.holds)
         self._store_thread.when_applied = self._changes.applied
+        self.contexts: Contexts = parts.contexts
         routes = Routes(parts.contexts, self._route_thread)
         self._dispatcher: Dispatcher = Dispatcher(parts.contexts, self._loop, routes, self._stages)
         self._build_maintenance()
@@ -288,13 +288,13 @@ class Broker:
             self._note_deletions(change)
             self._changes.add(change)
             self._member.on_change(change)
-            self._contexts.forwarding.on_change(change)
+            self.contexts.forwarding.on_change(change)
 
     def _note_deletions(self, change: ClusterChange) -> None:
         """Wherever a topic was deleted: no client of this broker creates it again by naming it."""
         deleted = [name for name in change.topics if name not in change.image.topics]
         if deleted:
-            self._contexts.topics.deleted_topics.note(deleted, self._environment.clock.monotonic())
+            self.contexts.topics.deleted_topics.note(deleted, self._environment.clock.monotonic())
 
     def _apply(self, change: ClusterChange) -> Iterator[None]:
         for name in change.topics:

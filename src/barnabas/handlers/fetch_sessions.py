@@ -155,6 +155,11 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def partitions_of(self, session_id: int) -> list[FetchPartitionKey]:
+        """The partitions that a session remembers. Empty if it does not exist."""
+        session = self._sessions.get(session_id)
+        return [] if session is None else list(session.partitions)
+
     def resolve(self, request: FetchRequest, uses_topic_ids: bool) -> Resolved:
         epoch = request.session_epoch
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):

@@ -57,6 +57,9 @@ class Stage:
     exception, the connection is closed: a request that could not be authorised is not handled.
     """
 
+    is_idle: bool = False
+    """While every stage is idle, requests go straight to their handlers."""
+
     def before(self, exchange: Exchange) -> Verdict | None:
         """The request was taken from the connection. None: go on."""
 
@@ -89,7 +92,10 @@ class Pipeline:
 
     def on_frame(self, connection: Connection, frame: memoryview) -> Parts | Pending | None:
         """Called by the connection for each request, in order."""
-        return _Passage(self, Exchange(connection, frame, self.monotonic())).start()
+        for stage in self.stages:
+            if not stage.is_idle:
+                return _Passage(self, Exchange(connection, frame, self.monotonic())).start()
+        return self.handle(connection, frame)
 
 
 class _Passage:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from barnabas.testing.admin import Admin, config_text
+from barnabas.testing.faults import Faults
 
 _HOST: Final = "127.0.0.1"
 FOR_TESTS: Final[Mapping[str, str]] = {
@@ -79,6 +80,8 @@ class Broker:
         self._remove_directory: weakref.finalize[[Path], Broker] | None = None
         self._host: Host | None = None
         self._is_paused: bool = False
+        self.faults: Faults = Faults(lambda: [self])
+        """Errors, delays and disconnections by request."""
 
     # --- life ------------------------------------------------------------------------------------------
 

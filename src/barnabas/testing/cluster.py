@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from barnabas.testing.admin import DEFAULT, Admin, AdminError
 from barnabas.testing.broker import Broker
+from barnabas.testing.faults import Faults
 from barnabas.testing.ports import free_port
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Cluster:
         )
         """Broker n has the id n. They have `bootstrap_servers`, `port`, `log_dir`, `running`, `paused`."""
         self._isolated: dict[int, _Isolation] = {}
+        self.faults: Faults = Faults(lambda: self.brokers)
+        """Errors, delays and disconnections by request, on every running broker."""
 
     def _new_broker(self, number: int, rack: str | None) -> Broker:
         config = {
@@ -187,6 +190,7 @@ class Cluster:
         """End every fault: resume, reconnect and start all brokers; wait until all replicas are in sync."""
         for broker in self.brokers:
             broker.resume()
+        self.faults.clear()
         for number in list(self._isolated):
             del self._isolated[number]
             if self.brokers[number].running:

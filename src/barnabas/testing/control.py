@@ -14,6 +14,7 @@ from barnabas.broker.environment import Environment
 from barnabas.handlers.pipeline import Stage
 from barnabas.metadata.store import MetadataStore
 from barnabas.testing.cut_store import CutStore
+from barnabas.testing.fault_stage import FaultStage
 from barnabas.testing.network_cut import NetworkCut, Severed
 
 if TYPE_CHECKING:
@@ -27,11 +28,15 @@ class Control:
         self._holds: LoopHolds = holds
         self._network: NetworkCut = NetworkCut(broker_id)
         self._store: CutStore | None = None
-        self.stages: Sequence[Stage] = ()
+        self._faults: FaultStage = FaultStage()
+        self.stages: Sequence[Stage] = (self._faults,)
         self._verbs: Mapping[str, Callable[..., Any]] = {
             "loop_holds": self._holds.summary,
             "isolate": self._isolate,
             "expire_session": self._expire_session,
+            "faults.add": self._faults.add,
+            "faults.clear": self._faults.clear,
+            "faults.log": self._faults.read_log,
         }
 
     def environment(self, clock: Clock | None = None) -> Environment:
@@ -46,6 +51,7 @@ class Control:
 
     def attach(self, broker: "Broker") -> None:
         """The broker is ready."""
+        self._faults.attach(broker.contexts)
 
     def do(self, verb: str, **arguments: Any) -> Any:
         return self._verbs[verb](**arguments)

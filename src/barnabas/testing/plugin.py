@@ -73,8 +73,9 @@ def kafka_broker(kafka_broker_session: "Broker") -> Iterator["Broker"]:
     broker = kafka_broker_session.start()
     before = broker.topics()
     yield broker
+    broker.start().faults.clear()
     # Groups are stored in an internal topic: deleting it deletes them, also those with members.
-    broker.delete_topics(broker.start().topics() - before)
+    broker.delete_topics(broker.topics() - before)
 
 
 @pytest.fixture

@@ -96,6 +96,21 @@ def test_stages_see_a_request_in_order_and_its_response_in_reverse() -> None:
     run(scenario)
 
 
+def test_requests_go_straight_to_the_handler_while_every_stage_is_idle() -> None:
+    async def scenario() -> None:
+        journal: list[str] = []
+        idle, busy = Recording("idle", journal), Recording("busy", journal)
+        idle.is_idle = busy.is_idle = True
+        harness = Harness(idle, busy, answer=responds)
+        assert harness.send() == [b"response"]
+        assert journal == []
+        busy.is_idle = False
+        harness.send()
+        assert journal[:2] == ["idle before", "busy before"]
+
+    run(scenario)
+
+
 def test_exchange_has_header_client_principal_and_body() -> None:
     async def scenario() -> None:
         found: list[Any] = []

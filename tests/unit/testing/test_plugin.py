@@ -14,11 +14,15 @@ class FakeBroker:
         self.arguments = arguments
         self.names = {"__consumer_offsets"}
         self.starts = 0
+        self.faults = self
+        self.cleared = 0
         self.up = False
     def start(self):
         self.starts += not self.up
         self.up = True
         return self
+    def clear(self):
+        self.cleared += 1
     def kill(self):
         self.up = False
     def __enter__(self):
