@@ -11,13 +11,16 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip
            --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev tools test check format unit both alone soak bench demo docs lock clean
+.PHONY: help run cluster install dev tools test check format unit both alone soak bench demo docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: install ## start a broker on 127.0.0.1:9092, data in ./data (stop with Ctrl-C)
 	@exec $(BIN)/barnabas serve $(CONFIG)
+
+cluster: install ## start three brokers that replicate on 127.0.0.1:9092 to 9094, data in ./data/cluster (stop with Ctrl-C)
+	@exec $(BIN)/barnabas cluster up $(ARGS)
 
 test: dev tools check both alone ## everything CI runs: lint, types, import contract, tests
 

@@ -237,8 +237,7 @@ class Broker:
         routes = Routes(parts.contexts, self._route_thread)
         self._dispatcher: Dispatcher = Dispatcher(parts.contexts, self._loop, routes, self._stages)
         self._build_maintenance()
-        self._undo.append(self._stop_housekeeping)
-        self._undo.append(self._stop_replication)
+        self._undo += [self._stop_housekeeping, self._stop_replication]
 
     def _build_maintenance(self) -> None:
         context = MaintenanceContext(

@@ -17,7 +17,7 @@ from barnabas.cli.front import FrontDoor, run
 _COMMANDS: dict[str, tuple[str, str]] = {
     "acl": ("access", "access control lists: list, add, remove"),
     "adopt": ("adopt", "register the topics of an existing log directory"),
-    "cluster": ("cluster", "brokers, features, API versions, disks"),
+    "cluster": ("cluster", "brokers, features, API versions, disks; a cluster on this machine"),
     "completion": ("completion", "what your shell needs to complete these commands"),
     "config": ("config", "settings of topics, brokers, groups, clients and users"),
     "consume": ("consume", "read records"),

@@ -144,7 +144,7 @@ class FaultStage(Stage):
             if rule.topic is not None and not any(fnmatchcase(each, rule.topic) for each in topics):
                 continue
             if rule.kind == ERROR and exchange.api_key == METADATA and body.topics == ():
-                continue  # A request for brokers only has no place for the error.
+                continue  # The response to a request for brokers only has no field for the error.
             with self._lock:
                 if rule not in self._rules:
                     return None  # cleared meanwhile

@@ -1,4 +1,4 @@
-"""Every API in every version: the response to an example request carries the error in each of its places."""
+"""Every API in every version: the response to an example request has the error in each error field."""
 
 import dataclasses
 import datetime as dt
@@ -43,7 +43,7 @@ _VALUES: dict[str, Any] = {
     "timedelta_i64": dt.timedelta(milliseconds=7),
     "datetime_i64": dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
 }
-_WITHOUT_A_PLACE = {("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
+_WITHOUT_A_FIELD = {("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
 """Their error is for a log directory that the request does not name; Kafka's response is empty as well."""
 
 
@@ -105,11 +105,11 @@ _ALL = [
 
 
 @pytest.mark.parametrize(("key", "version"), _ALL)
-def test_error_is_in_every_place_of_a_valid_response(key: int, version: int) -> None:
+def test_error_is_in_every_error_field_of_a_valid_response(key: int, version: int) -> None:
     body = _request(key, version)
     parts = error_response(RequestHeader(key, version, 42, 0), body, CODE, _sessions())
     found = list(_codes(_decoded(parts, key, version)))
-    if (APIS[key].name, version) in _WITHOUT_A_PLACE:
+    if (APIS[key].name, version) in _WITHOUT_A_FIELD:
         return
     if key == FETCH:  # The error of its partitions, and no error at the top.
         found = [(item, code) for item, code in found if hasattr(item, "partition_index")]

@@ -1,4 +1,7 @@
-"""`barnabas cluster`: brokers, features, API versions and log directories of a cluster."""
+"""`barnabas cluster`: brokers, features, API versions and log directories of a cluster.
+
+The commands for a cluster on this machine (`up`, `down`, `kill` ...) are in `commands.local_cluster`.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -6,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.byte_size import shown_bytes
+from barnabas.cli.commands import local_cluster
 from barnabas.cli.front import on_cluster
 from barnabas.cli.kafka_words import KafkaVerbs
 from barnabas.cli.view import Column, Table, View
@@ -52,7 +56,11 @@ _ALSO = {
 
 @click.group(cls=KafkaVerbs, also=_ALSO)
 def cluster() -> None:
-    """Brokers, features, API versions, disks."""
+    """Brokers, features, API versions, disks; a cluster on this machine."""
+
+
+for _command in local_cluster.COMMANDS:
+    cluster.add_command(_command)
 
 
 @cluster.command()

@@ -1,0 +1,1 @@
+"""A cluster of brokers on this machine, in one directory: `barnabas cluster up`, `down` and others."""
