@@ -80,7 +80,7 @@ def _partition(broker: Broker) -> PartitionImage:
 
 
 async def _create(broker: Broker, topic: NewTopic) -> None:
-    (created,) = await broker._store_thread.run(broker._contexts.topics.topics.create_topics, [topic])
+    (created,) = await broker._store_thread.run(broker.contexts.topics.topics.create_topics, [topic])
     assert not created.error, created
 
 
