@@ -11,13 +11,14 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from uuid import UUID
 
 from barnabas.base.config.broker_config import BrokerConfig
 from barnabas.base.config.current_config import CurrentConfig
 from barnabas.base.descriptors import DescriptorLimits
 from barnabas.base.errors import StorageError
 from barnabas.base.filesystem import FileSystem
-from barnabas.base.ids import encode_uuid, random_uuid
+from barnabas.base.ids import TopicPartition, encode_uuid, random_uuid
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.builder import Builder, build_controller, build_logs
 from barnabas.broker.cleaner import LogCleaner
@@ -254,6 +255,7 @@ class Broker:
 
     async def _join_cluster(self) -> None:
         run = self._store_thread.run
+        self._membership.offline_replicas = self._offline_replicas()
         await run(self._membership.join, log_history(self._logs.directories))
         await run(self._controller.react)
         self._member: ClusterMember = ClusterMember(
@@ -313,10 +315,28 @@ class Broker:
         self._transactions.follow(change.image, change.topics)
 
     def _on_offline(self, directory: LogDirectory, error: OSError) -> None:
+        """Called on any thread: a log directory has failed."""
         if any(each.is_online for each in self._logs.directories):
+            self._loop.call_soon_threadsafe(self._report_offline)
             return
         self.failure = StorageError(f"no log directory is left: {directory.path}: {error}")
         self._loop.call_soon_threadsafe(self.failed.set)
+
+    def _report_offline(self) -> None:
+        if self._follows_changes:  # Otherwise the registration will name them.
+            self._member.report_offline(self._offline_replicas())
+
+    def _offline_replicas(self) -> frozenset[tuple[UUID, int]]:
+        """Topic id and partition of the replicas here whose log directory has failed."""
+        if all(each.is_online for each in self._logs.directories):
+            return frozenset()
+        return frozenset(
+            (topic.topic_id, number)
+            for topic in self._cluster.image.topics.values()
+            for number, partition in topic.partitions.items()
+            if self.config.broker_id in partition.replicas
+            and self._logs.is_offline(TopicPartition(topic.name, number))
+        )
 
     # --- stop -----------------------------------------------------------------------------------------
 

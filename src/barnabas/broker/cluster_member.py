@@ -7,6 +7,7 @@ decides are decided upon afterwards, together.
 import asyncio
 import logging
 from collections.abc import Callable
+from uuid import UUID
 
 from barnabas.broker.store_thread import StoreThread
 from barnabas.controller.controller import Controller
@@ -40,6 +41,8 @@ class ClusterMember:
         self._task: asyncio.Task[None] | None = None
         self._must_react: bool = False
         self._is_expired: bool = False
+        self._failed_replicas: frozenset[tuple[UUID, int]] = frozenset()
+        """Those that the registration does not name yet."""
 
     def start(self) -> None:
         """Follow the cluster. Brokers that registered before this are noticed now."""
@@ -54,6 +57,11 @@ class ClusterMember:
         """The settings of topics and brokers are in force here: the controller's policy knows them now."""
         if change.topic_configs or change.broker_configs:
             self._wake()
+
+    def report_offline(self, replicas: frozenset[tuple[UUID, int]]) -> None:
+        """The log directory of these replicas has failed: others are to lead."""
+        self._failed_replicas |= replicas
+        self._wake()
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -83,6 +91,10 @@ class ClusterMember:
                 if self._is_expired:
                     await self._thread.run(self._register_again)
                     self._is_expired = False
+                failed = self._failed_replicas
+                if failed:
+                    await self._thread.run(self._membership.report_offline, failed)
+                    self._failed_replicas -= failed
                 await self._thread.run(self._controller.react)
             except StoreError as error:
                 logger.error("Cannot follow the cluster; retrying: %s", error)

@@ -39,7 +39,8 @@ def alter_partitions(
             results.append(IsrResult(proposal, ErrorCode.unknown_topic_id))
             continue
         partition = topic.partitions.get(proposal.partition)
-        error = _refusal(image, brokers, broker_id, partition, proposal)
+        electable = brokers.electable_for(topic, proposal.partition)
+        error = _refusal(image, electable, broker_id, partition, proposal)
         if partition is None or error is not ErrorCode.none:
             results.append(IsrResult(proposal, error))
             continue
@@ -60,7 +61,8 @@ def _decide(
     if _is_in_force(partition, proposal):
         return IsrResult(proposal, state=partition)
     policy = controller.policy
-    change = PartitionChange(partition, brokers.electable.__contains__, policy.min_isr(topic))
+    electable = brokers.electable_for(topic, partition.partition)
+    change = PartitionChange(partition, electable.__contains__, policy.min_isr(topic))
     change.isr = tuple(number for number, _ in proposal.isr)
     change.is_recovering = proposal.is_recovering
     if policy.allows_unclean_election(topic):
@@ -96,7 +98,7 @@ def _is_in_force(partition: PartitionImage, proposal: IsrProposal) -> bool:
 
 def _refusal(
     image: ClusterImage,
-    brokers: Brokers,
+    electable: frozenset[int],
     broker_id: int,
     partition: PartitionImage | None,
     proposal: IsrProposal,
@@ -118,14 +120,14 @@ def _refusal(
         return ErrorCode.invalid_request
     if proposal.is_recovering and (len(isr) > 1 or not partition.is_recovering):
         return ErrorCode.invalid_request
-    if any(not _is_eligible(image, brokers, *member) for member in proposal.isr):
+    if any(not _is_eligible(image, electable, *member) for member in proposal.isr):
         return ErrorCode.ineligible_replica
     return ErrorCode.none
 
 
-def _is_eligible(image: ClusterImage, brokers: Brokers, broker_id: int, broker_epoch: int) -> bool:
-    """A member of the ISR is active, is not shutting down, and has the epoch that the leader saw."""
+def _is_eligible(image: ClusterImage, electable: frozenset[int], broker_id: int, broker_epoch: int) -> bool:
+    """A member of the ISR may lead, is active, and has the epoch that the leader saw."""
     known = image.registrations.get(broker_id)
-    if known is None or not known.is_active or broker_id not in brokers.electable:
+    if known is None or not known.is_active or broker_id not in electable:
         return False
     return broker_epoch in (UNKNOWN_BROKER_EPOCH, known.broker.epoch)

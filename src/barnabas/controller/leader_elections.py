@@ -72,7 +72,8 @@ def _elect(
         return ElectionResult(topic_partition, ErrorCode.unknown_topic_or_partition, missing)
     if _is_not_needed(election, partition):
         return _failed(topic_partition, ErrorCode.election_not_needed)
-    change = PartitionChange(partition, brokers.electable.__contains__, controller.policy.min_isr(topic))
+    electable = brokers.electable_for(topic, number)
+    change = PartitionChange(partition, electable.__contains__, controller.policy.min_isr(topic))
     change.election = election
     after = change.apply()
     if after is partition:

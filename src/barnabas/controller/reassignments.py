@@ -78,7 +78,8 @@ def _decide(
     partition = topic.partitions.get(number)
     if partition is None:
         raise UnknownTopicOrPartition(f"Unable to find partition {name}:{number}.")
-    change = PartitionChange(partition, brokers.electable.__contains__, controller.policy.min_isr(topic))
+    electable = brokers.electable_for(topic, number)
+    change = PartitionChange(partition, electable.__contains__, controller.policy.min_isr(topic))
     if request.replicas is None:
         _cancel(controller, topic, partition, change)
     else:

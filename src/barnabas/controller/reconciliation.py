@@ -8,6 +8,7 @@ then elections for partitions without a leader.
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from barnabas.controller.decisions import first_state
 from barnabas.controller.partition_change import Election, IsElectable, PartitionChange
@@ -47,6 +48,17 @@ class Brokers:
         self.starting: frozenset[int] = frozenset(self.to_activate(registrations))
         """They have registered again: a leadership of their last registration is over."""
 
+        self._offline: dict[tuple[UUID, int], set[int]] = {}
+        for number, each in registrations.items():
+            for replica in each.offline_replicas:
+                self._offline.setdefault(replica, set()).add(number)
+
+    def electable_for(self, topic: TopicImage, partition: int) -> frozenset[int]:
+        """The brokers that may lead the partition: not those whose log directory of it has failed."""
+        if not self._offline:
+            return self.electable
+        return self.electable.difference(self._offline.get((topic.topic_id, partition), ()))
+
     def to_activate(self, registrations: Mapping[int, Registration]) -> list[int]:
         return [number for number, each in registrations.items() if each.is_alive and not each.is_active]
 
@@ -69,10 +81,11 @@ def _reconciled(
 ) -> PartitionImage:
     if partition.state_version < 0:
         return _first(partition, brokers.electable, controller_epoch)
-    if _is_settled(partition, brokers):
+    electable = brokers.electable_for(topic, partition.partition)
+    if _is_settled(partition, brokers, electable):
         return partition
     election = Election.UNCLEAN if policy.allows_unclean_election(topic) else Election.ONLINE
-    min_isr, electable = policy.min_isr(topic), brokers.electable
+    min_isr = policy.min_isr(topic)
     after = partition
     if brokers.unclean and not brokers.unclean.isdisjoint({*after.isr, *after.elr}):
         change = PartitionChange(after, (electable - brokers.unclean).__contains__, min_isr)
@@ -100,12 +113,12 @@ def without_leader_elected(
     return change.apply()
 
 
-def _is_settled(partition: PartitionImage, brokers: Brokers) -> bool:
+def _is_settled(partition: PartitionImage, brokers: Brokers, electable: frozenset[int]) -> bool:
     """Most partitions, most of the time: everything in sync is electable, and one of it leads."""
     return (
         partition.leader in partition.isr
         and not partition.elr  # It ends when `min.insync.replicas` allows that.
-        and brokers.electable.issuperset(partition.isr)
+        and electable.issuperset(partition.isr)
         and not _has_restarted_leader(partition, brokers)
         and (not brokers.unclean or brokers.unclean.isdisjoint({*partition.isr, *partition.elr}))
     )

@@ -78,7 +78,7 @@ def _described(topic: TopicImage, page: list[PartitionImage], brokers: VisibleBr
                 isr_nodes=partition.isr,
                 eligible_leader_replicas=partition.elr,
                 last_known_elr=partition.last_known_elr,
-                offline_replicas=brokers.offline(partition.replicas),
+                offline_replicas=brokers.offline(topic.topic_id, partition),
             )
             for partition in page
         ],

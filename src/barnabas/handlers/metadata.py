@@ -139,11 +139,11 @@ class _Answer:
             name=topic.name,
             topic_id=topic.topic_id,
             is_internal=topic.internal,
-            partitions=[describe(partition) for partition in topic.partitions.values()],
+            partitions=[describe(topic.topic_id, partition) for partition in topic.partitions.values()],
             topic_authorized_operations=self._operations,
         )
 
-    def _partition(self, partition: PartitionImage) -> Reply:
+    def _partition(self, topic_id: UUID, partition: PartitionImage) -> Reply:
         brokers = self._brokers
         error = brokers.leader_error(partition.leader)
         if error and self._request.version < _FIRST_WITH_LISTENER_ERRORS:
@@ -155,12 +155,12 @@ class _Answer:
             leader_epoch=partition.leader_epoch,
             replica_nodes=partition.replicas,
             isr_nodes=partition.isr,
-            offline_replicas=brokers.offline(partition.replicas),
+            offline_replicas=brokers.offline(topic_id, partition),
         )
 
-    def _partition_v0(self, partition: PartitionImage) -> Reply:
+    def _partition_v0(self, topic_id: UUID, partition: PartitionImage) -> Reply:
         """The first version knew only replicas that can be reached, and an error where some cannot."""
-        described = self._partition(partition)
+        described = self._partition(topic_id, partition)
         replicas, isr = self._brokers.online(partition.replicas), self._brokers.online(partition.isr)
         if not described.error_code and (replicas, isr) != (partition.replicas, partition.isr):
             described.error_code = ErrorCode.replica_not_available

@@ -5,15 +5,16 @@ endpoint of that name, cannot be reached: it leads nothing there, and its replic
 """
 
 from collections.abc import Iterator, Sequence
+from uuid import UUID
 
 from barnabas.base.errors import ErrorCode
-from barnabas.metadata.image import NO_LEADER, Address, BrokerImage, ClusterImage
+from barnabas.metadata.image import NO_LEADER, Address, BrokerImage, ClusterImage, PartitionImage
 
 
 class VisibleBrokers:
     """Built for one answer."""
 
-    __slots__ = ("_endpoints", "_image")
+    __slots__ = ("_endpoints", "_image", "_without_disk")
 
     def __init__(self, image: ClusterImage, listener: str) -> None:
         self._image: ClusterImage = image
@@ -22,6 +23,11 @@ class VisibleBrokers:
             for broker in image.brokers.values()
             if listener in broker.endpoints
         }
+        self._without_disk: dict[tuple[UUID, int], set[int]] = {}
+        """Brokers whose log directory of a partition has failed, by topic id and partition."""
+        for number in self._endpoints:
+            for replica in image.registrations[number].offline_replicas:
+                self._without_disk.setdefault(replica, set()).add(number)
 
     def __iter__(self) -> Iterator[tuple[BrokerImage, Address]]:
         for number, address in self._endpoints.items():
@@ -41,8 +47,10 @@ class VisibleBrokers:
             return ErrorCode.listener_not_found
         return ErrorCode.leader_not_available
 
-    def offline(self, replicas: Sequence[int]) -> tuple[int, ...]:
-        return tuple(each for each in replicas if each not in self._endpoints)
+    def offline(self, topic_id: UUID, partition: PartitionImage) -> tuple[int, ...]:
+        """The replicas that cannot be reached, or whose log directory has failed."""
+        failed = self._without_disk.get((topic_id, partition.partition), ()) if self._without_disk else ()
+        return tuple(each for each in partition.replicas if each not in self._endpoints or each in failed)
 
     def online(self, replicas: Sequence[int]) -> tuple[int, ...]:
         return tuple(each for each in replicas if each in self._endpoints)

@@ -83,6 +83,8 @@ class Registration:
     """The logs of the broker may have lost their ends since its last registration."""
     software: str = ""
     node_version: int = -1
+    offline_replicas: frozenset[tuple[UUID, int]] = frozenset()
+    """Topic id and partition of each replica whose log directory has failed."""
 
     @property
     def is_active(self) -> bool:

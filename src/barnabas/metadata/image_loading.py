@@ -102,7 +102,13 @@ def load_registration(
     epoch = node.active_epoch if session is None else session[1]
     broker = _broker(broker_id, node.listeners, node.rack, epoch, node.is_shutting_down)
     return Registration(
-        broker, session is not None, node.active_epoch, node.is_unclean, node.software, version
+        broker,
+        session is not None,
+        node.active_epoch,
+        node.is_unclean,
+        node.software,
+        version,
+        node.offline_replicas,
     )
 
 

@@ -9,7 +9,7 @@ All methods block on the store and run on its thread.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from barnabas import __version__
@@ -80,6 +80,8 @@ class Membership:
         """The broker epoch of the last registration."""
         self.term: ControllerTerm | None = None
         """This broker's last term as controller. It may be over: a write with its check tells."""
+        self.offline_replicas: frozenset[tuple[UUID, int]] = frozenset()
+        """Topic id and partition of each replica here whose log directory has failed."""
         self._cluster: ClusterMetadata = cluster
         self._listeners: tuple[Listener, ...] = tuple(listeners)
         self._rack: str | None = rack
@@ -116,6 +118,20 @@ class Membership:
             if error.path != path or stat is None or stat.ephemeral_owner != self._cluster.store.session_id:
                 raise self._in_use() from error
         return self._note_epoch()
+
+    def report_offline(self, replicas: frozenset[tuple[UUID, int]]) -> None:
+        """Note in the registration that the log directory of these replicas has failed."""
+        self.offline_replicas |= replicas
+        path = paths.registration(self.broker_id)
+        while True:
+            data, stat = self._cluster.store.get(path)
+            node = nodes.read(path, data, nodes.decode_registration)
+            changed = replace(node, offline_replicas=self.offline_replicas)
+            try:
+                self._cluster.transaction([Set(path, nodes.encode_registration(changed), stat.version)])
+                return
+            except BadVersion:
+                continue  # The controller has activated the registration meanwhile.
 
     def run_for_controller(self) -> bool:
         """Become the controller if there is none. Returns whether this broker is the controller."""
@@ -178,6 +194,7 @@ class Membership:
             self._incarnation,
             is_unclean,
             -1 if last is None else last.active_epoch,
+            offline_replicas=self.offline_replicas,
         )
 
     def _candidacy(self) -> list[Operation]:

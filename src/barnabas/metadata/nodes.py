@@ -73,6 +73,8 @@ class RegistrationNode:
     active_epoch: int = -1
     """The broker epoch that the controller has activated. A broker with another epoch is fenced."""
     is_shutting_down: bool = False
+    offline_replicas: frozenset[tuple[UUID, int]] = frozenset()
+    """Topic id and partition of each replica whose log directory has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,11 @@ def encode_registration(node: RegistrationNode) -> bytes:
     }
     if node.rack is not None:
         value["rack"] = node.rack
+    if node.offline_replicas:
+        offline: dict[str, list[int]] = {}
+        for topic_id, partition in sorted(node.offline_replicas):
+            offline.setdefault(encode_uuid(topic_id), []).append(partition)
+        value["offline_replicas"] = offline
     return _dump(value)
 
 
@@ -162,6 +169,11 @@ def decode_registration(data: bytes) -> RegistrationNode:
         value["unclean"],
         value["active_epoch"],
         value["shutting_down"],
+        frozenset(
+            (decode_uuid(topic_id), partition)
+            for topic_id, partitions in value.get("offline_replicas", {}).items()
+            for partition in partitions
+        ),
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from barnabas.base.errors import ErrorCode, KafkaError
+from barnabas.base.errors import ErrorCode, KafkaError, StorageError
 from barnabas.base.ids import TopicPartition
 from barnabas.network.outbound_channel import Response
 from barnabas.replication.follower_session import FollowerSession, SessionPartition
@@ -117,6 +117,8 @@ class ReplicaFetcher:
         self._broker_epoch: Callable[[], int] = broker_epoch
         self._loop: asyncio.AbstractEventLoop = loop
         self._quota: ReplicationQuota = quota
+        self._interrupted: set[TopicPartition] = set()
+        """Partitions whose log cannot be opened."""
         self._caught_up: set[TopicPartition] = set()
         """Partitions that had everything below the high watermark in the last response: never throttled."""
         self._partitions: dict[TopicPartition, Partition] = {}
@@ -257,10 +259,8 @@ class ReplicaFetcher:
             return None
         if self._fenced.get(name) is role or name in self._not_before:
             return None
-        try:
-            log = partition.log
-        except KafkaError as error:
-            logger.error("Replication of %s is interrupted: %s", name, error.message)
+        log = self._log_of(partition)
+        if log is None:
             self._delay((name,))
             return None
         if name not in self._caught_up and self._is_listed(name, log) and self._quota.is_exceeded:
@@ -276,6 +276,21 @@ class ReplicaFetcher:
             log.log_start_offset,
         )
         return _Sent(partition, role, end), wanted
+
+    def _log_of(self, partition: Partition) -> Log | None:
+        """Returns None if the log cannot be used. That is logged once."""
+        name = partition.topic_partition
+        try:
+            log = partition.log
+            if log.is_offline:
+                raise StorageError("its log directory is offline")
+        except KafkaError as error:
+            if name not in self._interrupted:
+                self._interrupted.add(name)
+                logger.error("Replication of %s is interrupted: %s", name, error.message)
+            return None
+        self._interrupted.discard(name)
+        return log
 
     def _is_listed(self, name: TopicPartition, log: Log) -> bool:
         """Whether this replica is throttled while it is not in sync."""

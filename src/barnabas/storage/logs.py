@@ -236,6 +236,13 @@ class Logs:
     def directory_of(self, key: TopicPartition) -> LogDirectory | None:
         return self._table.roots.get(key)
 
+    def is_offline(self, key: TopicPartition) -> bool:
+        """Whether the log is in a directory that has failed, or may be in one: it is not found elsewhere."""
+        root = self._table.roots.get(key)
+        if root is not None:
+            return not root.is_online
+        return any(not directory.is_online for directory in self.directories)
+
     def strays(self, is_known: Callable[[TopicPartition], bool]) -> list[TopicPartition]:
         """Logs of partitions that the metadata does not have here."""
         return [key for key in self if not is_known(key)]

@@ -1,6 +1,7 @@
 """Brokers that share a store: each is activated by the controller, and the controller's role moves."""
 
 import asyncio
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from barnabas.metadata.image import NO_LEADER, PartitionImage
 from barnabas.metadata.sqlite_store import SqliteStore
 
 
-async def started(directory: Path, node_id: int) -> Broker:
+async def started(directory: Path, node_id: int, **properties: str) -> Broker:
     store = directory / "metadata.db"
-    settings = {"barnabas.metadata.store.path": str(store)}
+    settings = {"barnabas.metadata.store.path": str(store), **properties}
     broker = Broker(config(directory / str(node_id), node_id=node_id, **settings))
     await broker.start()
     return broker
@@ -155,5 +156,31 @@ def test_replica_that_was_moved_while_its_broker_was_down_is_set_aside(tmp_path:
         finally:
             for broker in (third, second, first):
                 await broker.stop()
+
+    asyncio.run(scenario())
+
+
+def test_partitions_of_a_failed_log_directory_are_led_elsewhere_until_it_is_back(tmp_path: Path) -> None:
+    """Broker 2 has two log directories, and the partition in one of them."""
+
+    async def scenario() -> None:
+        directories = ",".join(str(tmp_path / name) for name in ("disk-a", "disk-b"))
+        first = await started(tmp_path, 1)
+        second = await started(tmp_path, 2, **{"log.dirs": directories})
+        try:
+            await eventually(lambda: sorted(first._cluster.image.brokers) == [1, 2])
+            await _create(first, _topic((2, 1)))
+            await eventually(lambda: _partition(second).leader == 2)
+            root = second._logs.directory_of(TopicPartition("t", 0))
+            assert root is not None
+            root.fail(OSError(errno.EIO, "Input/output error"))
+            await eventually(lambda: (_partition(first).leader, _partition(first).isr) == (1, (1,)))
+            assert 2 in first._cluster.image.brokers
+            await second.stop()
+            second = await started(tmp_path, 2, **{"log.dirs": directories})
+            await eventually(lambda: set(_partition(first).isr) == {1, 2})
+        finally:
+            await second.stop()
+            await first.stop()
 
     asyncio.run(scenario())

@@ -51,19 +51,19 @@ class Member:
 
 class Members:
     def __init__(self, connect: Connect, config: BrokerConfig) -> None:
-        self._connect: Connect = connect
-        self._config: BrokerConfig = config
+        self.connect: Connect = connect
+        self.config: BrokerConfig = config
         self.all: dict[int, Member] = {}
 
     def start(self, broker_id: int, history: LogHistory | None = None) -> Member:
-        member = self.all[broker_id] = Member(broker_id, self._connect, self._config)
+        member = self.all[broker_id] = Member(broker_id, self.connect, self.config)
         member.start(history)
         return member
 
     def create(self, *replicas: int, configs: dict[str, str | None] | None = None) -> None:
         first = self.all[min(self.all)]
         first.react()
-        topics = TopicAdmin(first.cluster, self._config, random.Random(1))
+        topics = TopicAdmin(first.cluster, self.config, random.Random(1))
         (created,) = topics.create_topics(
             [NewTopic("t", assignments=((0, replicas),), configs=configs or {})]
         )

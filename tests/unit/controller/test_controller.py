@@ -219,3 +219,44 @@ def test_replica_that_shuts_down_cannot_join_the_isr(members: Members) -> None:
     begin_controlled_shutdown(members.all[0].controller, 2, members.all[2].membership.epoch)
     assert members.all[0].partition.isr == (1, 0)
     assert propose(members, 1, 2, 0)[0] is ErrorCode.ineligible_replica
+
+
+def _fail_directory(members: Members, broker_id: int) -> None:
+    member = members.all[broker_id]
+    member.cluster.refresh(["/"])
+    topic = member.cluster.image.topics["t"]
+    member.membership.report_offline(frozenset({(topic.topic_id, 0)}))
+
+
+def test_replica_whose_log_directory_failed_neither_leads_nor_is_in_sync(members: Members) -> None:
+    members.create(1, 2, 0)
+    _fail_directory(members, 1)
+    members.all[0].react()
+    partition = members.all[0].partition
+    assert (partition.leader, partition.isr) == (2, (2, 0))
+    assert 1 in members.all[0].cluster.image.brokers
+    assert propose(members, 2, 0, 1, leader=2)[0] is ErrorCode.ineligible_replica
+    members.stop(0)
+    members.all[2].react()
+    members.all[0] = members.all[2]
+    assert members.all[2].partition.leader == 2
+    members.stop(1)
+    members.start(1)  # After the repair.
+    members.all[2].react()
+    assert propose(members, 2, 1, leader=2)[0] is ErrorCode.none
+
+
+def test_broker_with_a_failed_log_directory_registers_with_its_replicas_offline(members: Members) -> None:
+    members.create(1, 2)
+    topic_id = members.all[0].cluster.image.topics["t"].topic_id
+    members.stop(1)
+    restarted = Member(1, members.connect, members.config)
+    restarted.membership.offline_replicas = frozenset({(topic_id, 0)})
+    restarted.start()
+    members.all[1] = restarted
+    members.all[0].react()
+    image = members.all[0].cluster.image
+    assert image.registrations[1].offline_replicas == {(topic_id, 0)}
+    partition = members.all[0].partition
+    assert (partition.leader, partition.isr) == (2, (2,))
+    assert 1 in image.brokers

@@ -94,3 +94,20 @@ def test_partition_is_described_in_full(node: Node) -> None:
     assert (partition.leader_id, partition.leader_epoch) == (0, 0)
     assert (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas) == ((0,), (0,), ())
     assert (partition.eligible_leader_replicas, partition.last_known_elr) == ((), ())
+
+
+def test_eligible_leader_replicas_and_failed_log_directories_are_shown(node: Node) -> None:
+    node.create_topic("t")
+    path = "/brokers/topics/t/partitions/0/state"
+    state = b'{"version":1,"leader":0,"leader_epoch":1,"isr":[0],"elr":[1,2],"last_known_elr":[3]}'
+    node.store.set(path, state)
+    node.cluster.refresh([path])
+    topic_id = node.image.topics["t"].topic_id
+    node._replication.membership.report_offline(frozenset({(topic_id, 0)}))
+    (topic,) = node.ask("DescribeTopicPartitions", topics=[{"name": "t"}]).topics
+    (partition,) = topic.partitions
+    assert partition.eligible_leader_replicas == (1, 2)
+    assert partition.last_known_elr == (3,)
+    assert partition.offline_replicas == (0,)
+    (described,) = node.ask("Metadata", topics=[{"name": "t"}]).topics
+    assert described.partitions[0].offline_replicas == (0,)
