@@ -192,6 +192,40 @@ def test_a_backfill_adds_what_is_missing_and_the_stream_leaves_it_out(
     assert backfilled(orders, "orders", topic_id) == []
 
 
+def test_a_checkpoint_that_is_restored_loses_no_rows(
+    pipelines_spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Batch 1 is planned anew, with more rows than the batch 1 that the table has."""
+    import shutil
+
+    with Broker(process=True) as other:
+        other.create_topic("orders")
+        producer = Producer({"bootstrap.servers": other.bootstrap_servers})
+
+        def grow(count: int) -> None:
+            for number in range(count):
+                producer.produce("orders", str(number), timestamp=START)
+            assert producer.flush(60) == 0
+
+        settings = settings_for(other, tmp_path)
+        checkpoints, backup = tmp_path / "_checkpoints", tmp_path / "backup"
+        grow(5)
+        assert load(pipelines_spark, settings) == 0
+        shutil.copytree(checkpoints, backup)
+        grow(5)
+        assert load(pipelines_spark, settings) == 0
+        newest = shutil.move(checkpoints, tmp_path / "newest")
+        shutil.copytree(backup, checkpoints)
+        grow(5)
+        assert load(pipelines_spark, settings) == 1
+        assert "already has batch 1 of query" in capsys.readouterr().err
+        assert len(table(tmp_path, "orders")) == 10
+        shutil.rmtree(checkpoints)
+        shutil.move(newest, checkpoints)
+        assert load(pipelines_spark, settings) == 0
+        assert sorted(table(tmp_path, "orders")["offset"]) == list(range(15))
+
+
 def test_a_table_of_another_pipeline_is_refused_and_keeps_its_rows(
     pipelines_spark: "SparkSession", broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,8 +46,23 @@ def test_a_batch_is_there_once_however_often_it_runs(table: DeltaLakeTable) -> N
     assert (first.rows, len(first.files)) == (2, 1)
     assert table.write_batch(frame([1, 2]), 0, HOURS, writer="w") is None
     assert table.write_batch(frame([3]), 1, HOURS, writer="w") is not None
-    assert open_table(Path(table.location)).write_batch(frame([1, 2]), 0, HOURS, writer="w") is None
+    assert open_table(Path(table.location)).write_batch(frame([3]), 1, HOURS, writer="w") is None
     assert values(table) == [1, 2, 3]
+
+
+def test_a_batch_of_a_restored_checkpoint_is_refused(table: DeltaLakeTable) -> None:
+    """Spark plans its batches anew there: the same numbers may have other rows."""
+    for batch in range(3):
+        plan = Change(plan=f"plan {batch}")
+        table.write_batch(frame([batch]), batch, HOURS, writer="w", change=plan)
+    with pytest.raises(TableRefused, match="already has batch 2 of query w, and this is batch 1: the checkp"):
+        table.write_batch(frame([1, 2, 3]), 1, HOURS, writer="w", change=Change(plan="plan 1"))
+    with pytest.raises(TableRefused, match="this is another one of that number"):
+        table.write_batch(frame([2, 3]), 2, HOURS, writer="w", change=Change(plan="planned anew"))
+    assert table.write_batch(frame([2]), 2, HOURS, writer="w", change=Change(plan="plan 2")) is None
+    assert table.write_batch(frame([2]), 2, HOURS, writer="w") is None  # nothing is known of the plan
+    assert table.write_batch(frame([3]), 3, HOURS, writer="w", change=Change(plan="plan 3")) is not None
+    assert values(table) == [0, 1, 2, 3]
 
 
 class PowerCut(Exception):
@@ -158,7 +173,7 @@ def test_columns_may_come_and_go(table: DeltaLakeTable) -> None:
     table.write_batch(frame([3]), 2, HOURS, writer="w")
     found = deltalake.DeltaTable(table.location).to_pandas().set_index("offset")["status"]
     assert found.where(found.notna(), None).to_dict() == {1: None, 2: "ok", 3: None}
-    assert table.write_batch(frame([2], status=["ok"]), 1, HOURS, writer="w") is None
+    assert table.write_batch(frame([3]), 2, HOURS, writer="w") is None
 
 
 # --- what the table knows ------------------------------------------------------------------------------

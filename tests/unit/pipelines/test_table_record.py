@@ -12,6 +12,17 @@ def test_a_record_survives_json() -> None:
     assert (record.sequence, record.owner, record.writers, record.sizes) == (0, "o", {"w": 3}, ((1000, 400),))
 
 
+def test_the_plan_is_that_of_the_last_batch() -> None:
+    record = TableRecord().after(Change(plan="a"), owner="o", size=0, writer="w", batch_id=4)
+    assert record.is_stale("w", 3, "")
+    assert record.is_stale("w", 4, "b")
+    assert not any(record.is_stale("w", *each) for each in ((4, "a"), (4, ""), (5, "b")))
+    assert not record.is_stale("v", 0, "b")
+    assert record.after(Change(), owner="o", size=0).plans == {"w": "a"}
+    unknown = record.after(Change(), owner="o", size=0, writer="w", batch_id=5)
+    assert not unknown.is_stale("w", 5, "b")
+
+
 def test_ranges_that_the_stream_has_passed_are_dropped() -> None:
     record = TableRecord().after(Change(topic_ids={"orders": "id-1"}, backfilled=(RANGE,)), owner="", size=0)
     inside = record.after(Change({"orders": {"0": 150}}), owner="", size=0, writer="w", batch_id=0)

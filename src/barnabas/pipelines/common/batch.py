@@ -18,6 +18,7 @@ from barnabas.pipelines.common.table import Table
 from barnabas.pipelines.common.table_lock import hold
 from barnabas.pipelines.common.table_record import Change
 from barnabas.pipelines.common.warehouse import open_table
+from barnabas.spark.checkpoint_plans import read_plans
 from barnabas.spark.wire.produce_settings import ProduceSettings
 
 
@@ -38,9 +39,8 @@ class Batch:
         table = self.table(name, self.query)
         rows = frame.repartition(*partition_by).sortWithinPartitions(*partition_by)
         with table.changing():
-            table.write_batch(
-                rows, self.number, partition_by, writer=self.writer, change=Change(offsets=self.end_offsets())
-            )
+            change = Change(offsets=self.end_offsets(), plan=self.plan())
+            table.write_batch(rows, self.number, partition_by, writer=self.writer, change=change)
 
     def table(self, name: str, owner: str) -> Table:
         """One to write to, held by this run. Raises TableRefused, InUse."""
@@ -56,6 +56,10 @@ class Batch:
         except FileNotFoundError:  # it lies where the driver's files are not
             return {}
         return offsets_of(lines[2:])
+
+    def plan(self) -> str:
+        """A digest of what Spark planned for the batch: the same when it is replayed after a crash."""
+        return read_plans(str(self.checkpoint)).digests.get(self.number, "")
 
     def to_topic(self, frame: DataFrame, topic: str) -> None:
         topics.write_batch(frame, self.settings, topic, self.writer, self.number, self.checkpoint)

@@ -49,7 +49,7 @@ class Settings:
     remote: str = setting("", "A Spark Connect server, sc://host:15002, instead of a master.")
     trigger: str = setting("5 seconds", "How often a micro-batch begins.")
     available_now: bool = setting(False, "End when all that is there has been read.")
-    starting_offsets: str = setting("earliest", "Where a new checkpoint begins: earliest or latest.")
+    starting_offsets: str = setting("earliest", "Where a new checkpoint begins: earliest, latest, or JSON.")
     max_offsets: int = setting(1_000_000, "The most records in one micro-batch.")
     watermark: str = setting("10 minutes", "How late an event may come and still be counted in its window.")
     partitions: int = setting(4, "Partitions of topics that the pipeline has to create.")

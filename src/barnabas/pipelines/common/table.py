@@ -128,17 +128,29 @@ class Table(ABC):
     ) -> Added | None:
         """The rows of a micro-batch. None: it was in the table before. Raises TableRefused."""
         self.recover()
-        record = self.record()
+        record, change = self.record(), change or Change()
+        if record.is_stale(writer, batch_id, change.plan):
+            raise self._stale(record, writer, batch_id)
         if record.has(writer, batch_id):
             return None
         self.admit(record, frame.schema.json(), writer)
         return self._write(
             frame,
             partition_by,
-            change or Change(),
+            change,
             writer=writer,
             batch_id=batch_id,
             records_per_file=records_per_file,
+        )
+
+    def _stale(self, record: TableRecord, writer: str, batch_id: int) -> TableRefused:
+        last = record.writers[writer]
+        this = f"batch {batch_id}" if batch_id < last else "another one of that number"
+        return TableRefused(
+            f"table {self.location} already has batch {last} of query {writer}, and this is {this}: the "
+            f"checkpoint was restored from a backup, or copied. Rows would be lost without the batch, or be "
+            f"there twice with it. Use the newest checkpoint; or remove it, and start where the table ends "
+            f"(barnabas pipeline offsets {self.location}) with --starting-offsets and --take-over"
         )
 
     def append(

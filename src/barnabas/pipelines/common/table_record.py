@@ -34,6 +34,8 @@ class Change:
     backfilled: tuple[Backfilled, ...] = ()
     raw_bytes: int = 0
     """Of the records, before they are encoded and compressed; 0 if it is not known."""
+    plan: str = ""
+    """A digest of what Spark planned for the batch; empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class TableRecord:
     """Which query's rows these are: `logs-lines`, or `offline-load of orders`."""
     writers: Mapping[str, int] = field(default_factory=dict)
     """The last batch of each stream, by the query's id."""
+    plans: Mapping[str, str] = field(default_factory=dict)
+    """The plan of that batch, by the query's id; missing if it is not known."""
     offsets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     backfilled: tuple[Backfilled, ...] = ()
@@ -56,6 +60,15 @@ class TableRecord:
         """A writer gives its batches in order: one not above its last is there already."""
         return batch_id <= self.writers.get(writer, -1)
 
+    def is_stale(self, writer: str, batch_id: int, plan: str) -> bool:
+        """Whether a batch that is there by its number is another one than that.
+
+        After a crash Spark runs the last batch again, as it was planned. An older batch, or another plan for
+        the last one, comes from a checkpoint that was restored or copied, and may have other rows.
+        """
+        last, known = self.writers.get(writer, -1), self.plans.get(writer, "")
+        return batch_id < last or (batch_id == last and bool(plan and known) and plan != known)
+
     def after(
         self, change: Change, *, owner: str, size: int, writer: str = "", batch_id: int | None = None
     ) -> "TableRecord":
@@ -66,11 +79,15 @@ class TableRecord:
             for topic in sorted({*current.offsets, *change.offsets})
         }
         sizes = [*current.sizes, (change.raw_bytes, size)] if change.raw_bytes else current.sizes
+        plans = {name: plan for name, plan in self.plans.items() if name != writer or batch_id is None}
+        if batch_id is not None and change.plan:
+            plans[writer] = change.plan
         return replace(
             current,
             sequence=self.sequence + 1,
             owner=owner or self.owner,
             writers=self.writers if batch_id is None else {**self.writers, writer: batch_id},
+            plans=plans,
             offsets=offsets,
             backfilled=_ahead({*current.backfilled, *change.backfilled}, offsets),
             sizes=tuple(sizes[-_SIZES:]),

@@ -6,6 +6,7 @@ have it and taken by those that have not.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Row
@@ -42,7 +43,7 @@ def load_topic(batch: Batch, topic: str, counted: list[Row], topic_id: str) -> A
             batch.number,
             PARTITION_BY,
             writer=batch.writer,
-            change=remarks(topic, topic_id, counted),
+            change=replace(remarks(topic, topic_id, counted), plan=batch.plan()),
             records_per_file=chosen.records_per_file,
         )
 
