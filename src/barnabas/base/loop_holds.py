@@ -5,6 +5,9 @@ callback with a name: a housekeeping job, a change of the metadata, a timer. The
 `clock` before and after and calls `note` if `HOLD_SECONDS` passed; a step within the budget costs the two
 clock reads only. Tests that must pass on a busy machine measure the thread's CPU time instead of wall time.
 
+A full garbage collection blocks the step in which it happens. It is a step of its own here, and its time is
+not counted as the other's.
+
 Belongs to the loop's thread. `worst` and `counts` may be read anywhere.
 """
 
@@ -21,6 +24,7 @@ HOLD_SECONDS = 0.02
 _LOG_INTERVAL_SECONDS = 10.0
 _MAX_NAMES = 200
 _OTHER = "other"
+COLLECTION = "garbage collection"
 
 T = TypeVar("T")
 
@@ -41,6 +45,8 @@ class LoopHolds:
         self.clock: Callable[[], float] = clock
         self.counts: dict[str, HoldCount] = {}
         """Kinds of steps that held the loop longer than `HOLD_SECONDS`: API names, names of jobs."""
+        self._collection: tuple[float, float] = (float("-inf"), 0.0)
+        """When the last long garbage collection began, by `clock`, and how long it took."""
 
     @property
     def count(self) -> int:
@@ -54,8 +60,23 @@ class LoopHolds:
         """For each kind of step: how many held the loop too long, and the longest in seconds."""
         return {name: (each.count, each.worst_seconds) for name, each in list(self.counts.items())}
 
+    def note_collection(self, began: float) -> None:
+        """A garbage collection in the loop's thread, that began at `began` by `clock`, has just ended."""
+        seconds = self.clock() - began
+        if seconds > HOLD_SECONDS:
+            self._count(COLLECTION, seconds, "")
+            self._collection = began, seconds
+
     def note(self, name: str, seconds: float, details: str = "") -> None:
-        """A step of the kind `name` held the loop for `seconds`. Logged once in ten seconds per kind."""
+        """A step of the kind `name`, that has just ended, held the loop for `seconds`."""
+        began, collecting = self._collection
+        if began >= self.clock() - seconds:
+            seconds -= collecting
+        if seconds > HOLD_SECONDS:
+            self._count(name, seconds, details)
+
+    def _count(self, name: str, seconds: float, details: str) -> None:
+        """Logged once in ten seconds per kind."""
         if name not in self.counts and len(self.counts) >= _MAX_NAMES:
             name = _OTHER
         held = self.counts.setdefault(name, HoldCount())

@@ -11,6 +11,9 @@ Only for a process that is a broker and nothing else.
 """
 
 import gc
+import threading
+
+from barnabas.base.loop_holds import LoopHolds
 
 THRESHOLDS = (700, 10, 3)
 """New objects, and collections of the younger generation, after which each generation is collected."""
@@ -19,7 +22,11 @@ _OLDEST = 2
 
 
 class FrozenObjects:
-    def __init__(self) -> None:
+    def __init__(self, holds: LoopHolds) -> None:
+        self._holds: LoopHolds = holds
+        self._owner: int = threading.get_ident()
+        """The loop's thread. A collection in another one is not measured."""
+        self._began: float = 0.0
         self._all: int = 0
         """The number of frozen objects at the last collection of everything."""
         self._since: int = 0
@@ -38,6 +45,7 @@ class FrozenObjects:
         if details["generation"] != _OLDEST:
             return
         if phase == "start":
+            self._began = self._holds.clock()
             self._is_of_all = self._since > (_GROWTH - 1) * self._all
             if self._is_of_all:
                 gc.unfreeze()
@@ -48,3 +56,5 @@ class FrozenObjects:
             self._all, self._since = survivors, 0
         else:
             self._since += survivors
+        if threading.get_ident() == self._owner:
+            self._holds.note_collection(self._began)

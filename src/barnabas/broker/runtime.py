@@ -40,7 +40,7 @@ def serve(
         try:
             await broker.start()
             if not stop.is_set():
-                FrozenObjects().start()
+                FrozenObjects(broker.holds).start()
                 on_ready(broker)
                 await _until_stopped(broker, stop)
         finally:

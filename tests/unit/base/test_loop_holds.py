@@ -45,6 +45,33 @@ def test_longer_steps_are_counted_by_name_also_if_they_fail() -> None:
     assert (holds.count, holds.worst_seconds) == (3, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("own", "collecting", "counted"),
+    [
+        (0.01, 0.25, {"garbage collection": (1, 0.25)}),
+        (0.5, 0.25, {"garbage collection": (1, 0.25), "job": (1, 0.5)}),
+        (0.5, 0.01, {"job": (1, 0.51)}),
+    ],
+)
+def test_garbage_collection_is_no_part_of_the_step_in_which_it_happens(
+    own: float, collecting: float, counted: dict[str, tuple[int, float]]
+) -> None:
+    time = Time()
+    holds = LoopHolds(time)
+
+    def step() -> None:
+        began = time.now
+        time.now += collecting
+        holds.note_collection(began)
+        time.now += own
+
+    holds.run("job", step)
+    assert holds.summary() == counted
+    time.now += 1
+    holds.note("Fetch", 0.5)
+    assert holds.summary() == {**counted, "Fetch": (1, 0.5)}
+
+
 def test_log_names_the_step_and_is_not_flooded(caplog: pytest.LogCaptureFixture) -> None:
     holds = LoopHolds()
     with caplog.at_level(logging.WARNING, "loop"):

@@ -7,6 +7,7 @@ import pytest
 
 _SETUP = """
 import gc, weakref
+from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker import garbage
 class Node:
     pass
@@ -15,7 +16,8 @@ def nodes(count):
     for node in made:
         node.itself = node
     return made
-frozen = garbage.FrozenObjects()
+holds = LoopHolds(iter(range(100)).__next__)
+frozen = garbage.FrozenObjects(holds)
 frozen.start()
 gc.disable()
 """
@@ -46,6 +48,11 @@ def _run(script: str) -> None:
             "assert lost() is None, 'frozen garbage is never found'\n"
             "assert gc.get_freeze_count() > 2 * before",
             id="frozen garbage is found when the frozen objects have multiplied",
+        ),
+        pytest.param(
+            "gc.collect(1)\nassert holds.summary() == {}\n"
+            "gc.collect()\nassert holds.summary() == {'garbage collection': (1, 1)}",
+            id="full collections are measured",
         ),
         pytest.param(
             "assert gc.get_threshold() == garbage.THRESHOLDS",
