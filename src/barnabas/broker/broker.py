@@ -138,6 +138,8 @@ class Broker:
         self._member.start()
         self.settings.take_dynamic(self._cluster.image.broker_configs)
         self._set_strays_aside()
+        if self._replication.moves is not None:
+            self._replication.moves.resume()
         self._housekeeping.start()
         self._leader_balance.start()
         self._cleaner.start()

@@ -227,7 +227,9 @@ class Builder:
             cluster=ClusterContext(*seen),
             topics=topic_context,
             configs=ConfigContext(*seen, configs, store),
-            log_dirs=LogDirContext(*seen, self.logs, partitions),
+            log_dirs=LogDirContext(
+                *seen, self.logs, partitions, self.replication.make_moves(self.logs, self.executor)
+            ),
             records=RecordContext(
                 *seen,
                 partitions,

@@ -7,6 +7,7 @@ by building it.
 import asyncio
 import logging
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from functools import partial
 
 from barnabas.base.config.current_config import CurrentConfig
@@ -27,7 +28,9 @@ from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import Partitions
 from barnabas.replication.replica_fetcher import FetcherSettings, ReplicaFetcher
 from barnabas.replication.replica_fetchers import FetcherKey, ReplicaFetchers
+from barnabas.replication.replica_moves import ReplicaMoves
 from barnabas.replication.throttling import ReplicationQuotas
+from barnabas.storage.logs import Logs
 from barnabas.wire.outgoing_request import RequestBuilder
 
 logger = logging.getLogger("broker")
@@ -66,6 +69,7 @@ class Replication:
         self.fetchers: ReplicaFetchers = ReplicaFetchers(count, self._find, self._make_fetcher)
         self.quotas: ReplicationQuotas = ReplicationQuotas(settings.value, environment.clock.monotonic)
         settings.subscribe(self.quotas.configure)
+        self.moves: ReplicaMoves | None = None
         self.partitions: Partitions | None = None
         """Set by the builder, which hands the methods of this object to the partitions."""
 
@@ -118,7 +122,20 @@ class Replication:
             if partition.is_leader and found is not None and found.leader != self.membership.broker_id:
                 yield partition
 
+    def make_moves(self, logs: Logs, executor: Executor) -> ReplicaMoves:
+        """What moves replicas between the log directories of this broker."""
+
+        def bytes_per_second() -> int:
+            rate = self._settings.value.get("replica.alter.log.dirs.io.max.bytes.per.second")
+            assert isinstance(rate, int)
+            return rate
+
+        self.moves = ReplicaMoves(logs, self._find, executor, self._loop, bytes_per_second)
+        return self.moves
+
     async def stop(self) -> None:
+        if self.moves is not None:
+            await self.moves.stop()
         await self.fetchers.stop()
         await self.proposals.stop()
         self.client.close()

@@ -1,10 +1,9 @@
-"""AlterReplicaLogDirs (34), versions 1 and 2: another log directory for replicas (KIP-113).
+"""AlterReplicaLogDirs (34), versions 1 and 2: move replicas to other log directories of a broker (KIP-113).
 
-Logs are not moved between directories here. What Kafka answers without moving anything is answered: the
-directory the log is in already is accepted, one that is not in `log.dirs` is LOG_DIR_NOT_FOUND, one that is
-offline KAFKA_STORAGE_ERROR, and a partition without a replica here REPLICA_NOT_AVAILABLE.
-
-Deviation: a move to another directory is UNSUPPORTED_VERSION.
+The answer comes when a move has begun. It goes on in the background (`replication.replica_moves`), over
+restarts, and DescribeLogDirs shows how far it is. The directory that the log is in already ends a move. A
+directory that is not in `log.dirs` is LOG_DIR_NOT_FOUND, one that is offline KAFKA_STORAGE_ERROR. A partition
+without a replica here is REPLICA_NOT_AVAILABLE; if it gets one, that is created in the named directory.
 """
 
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import ErrorCode
 from barnabas.base.ids import TopicPartition
 from barnabas.handlers.context import LogDirContext, Request
+from barnabas.handlers.local_partitions import code_of
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.wire import Reply
 
@@ -41,7 +41,8 @@ def _code(context: LogDirContext, partition: TopicPartition, directory: LogDirec
         return ErrorCode.log_dir_not_found
     if not directory.is_online:
         return ErrorCode.kafka_storage_error
-    current = context.logs.directory_of(partition)
-    if current is None:
-        return ErrorCode.replica_not_available
-    return ErrorCode.none if current is directory else ErrorCode.unsupported_version
+    try:
+        context.moves.move(partition, directory)
+    except Exception as error:  # noqa: BLE001  one bad partition does not spoil the others
+        return code_of(error, *partition)
+    return ErrorCode.none

@@ -29,6 +29,7 @@ from barnabas.network.connection import Peer
 from barnabas.network.request_memory import RequestMemory
 from barnabas.network.slices import Slices
 from barnabas.replication.partitions import Partitions
+from barnabas.replication.replica_moves import ReplicaMoves
 from barnabas.replication.throttling import ReplicationQuota
 from barnabas.storage.logs import Logs
 
@@ -132,6 +133,7 @@ class LogDirContext(ClusterContext):
 
     logs: Logs
     partitions: Partitions
+    moves: ReplicaMoves
 
 
 @dataclass(frozen=True, slots=True)

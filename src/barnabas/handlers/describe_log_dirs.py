@@ -2,11 +2,12 @@
 827).
 
 All partitions when the topics are null. A directory that is offline is KAFKA_STORAGE_ERROR and shows
-nothing else. Logs are never moved between directories here, so there are no future ones; none is cordoned
-(KIP-1066, version 5). The lag of a log that no partition uses is -1.
+nothing else. A log that is copied into a directory (AlterReplicaLogDirs) is a future one there, and its lag
+is how far it is behind the current one. No directory is cordoned (KIP-1066, version 5). The lag of a log that
+no partition uses is -1.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
@@ -40,26 +41,33 @@ def _directory(
     return Reply(
         error_code=ErrorCode.none,
         log_dir=path,
-        topics=_topics(context, sizes.items()),
+        topics=_topics(context, sizes.items(), directory.futures),
         total_bytes=directory.total_bytes,
         usable_bytes=directory.usable_bytes,
         is_cordoned=False,
     )
 
 
-def _topics(context: LogDirContext, sizes: Iterable[tuple[TopicPartition, int]]) -> list[Reply]:
+def _topics(
+    context: LogDirContext,
+    sizes: Iterable[tuple[TopicPartition, int]],
+    futures: Collection[TopicPartition],
+) -> list[Reply]:
     topics: dict[str, Reply] = {}
     for (name, number), size in sizes:
         topic = topics.setdefault(name, Reply(name=name, partitions=[]))
         hosted = context.partitions.topic(name)
         is_used = hosted is not None and number in hosted.partitions
+        key = TopicPartition(name, number)
+        is_future = key in futures
+        # How far the log is behind its own high watermark: it never is.
+        lag = 0 if is_used else _UNKNOWN_LAG
         topic.partitions.append(
             Reply(
                 partition_index=number,
                 partition_size=size,
-                # How far the log is behind its own high watermark: a leader never is.
-                offset_lag=0 if is_used else _UNKNOWN_LAG,
-                is_future_key=False,
+                offset_lag=context.moves.lag(key) if is_future else lag,
+                is_future_key=is_future,
             )
         )
     return list(topics.values())

@@ -35,7 +35,7 @@ class FollowingPartition(ReadablePartition):
         """Append what the leader sent, and take over its high watermark and its log start."""
         log = self.log
         if records:
-            info = _append(log, records)
+            info = append_as_follower(log, records)
             if info is not None and must_flush(log):
                 self._environment.flusher.request(log, self._on_flushed)
             elif info is not None and info.rolled:
@@ -80,7 +80,8 @@ class FollowingPartition(ReadablePartition):
             log.truncate_to(leader_end)
 
 
-def _append(log: Log, records: memoryview) -> AppendInfo | None:
+def append_as_follower(log: Log, records: memoryview) -> AppendInfo | None:
+    """Append what another replica has. An empty log may start with a batch that begins below its start."""
     try:
         return log.append_as_follower(records)
     except UnexpectedOffset as unexpected:

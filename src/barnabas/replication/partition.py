@@ -143,12 +143,20 @@ class Partition(FollowingPartition):
         return log
 
     def _lead(self, leader: Leader, log: Log) -> None:
+        epochs = log.leader_epochs
+        if (
+            leader.epoch > epochs.latest_epoch
+        ):  # Also after a log was opened again: without records it is lost.
+            epochs.assign(leader.epoch, log.log_end_offset)
         if not leader.has_begun:
-            epochs = log.leader_epochs
-            if leader.epoch > epochs.latest_epoch:
-                epochs.assign(leader.epoch, log.log_end_offset)
             leader.begin(log.log_end_offset, max(log.high_watermark, log.recovery_point))
         self._advance_durable_end(leader, log)
+
+    def reopen(self) -> None:
+        """The log has moved to another directory: go on with it there."""
+        if self._log is not None and self._log.is_closed and not self._is_closed:
+            self._log = None
+            assert self.log is self._log
 
     @property
     def is_log_open(self) -> bool:

@@ -17,6 +17,8 @@ class DirectoryDescription:
     total_bytes: int
     usable_bytes: int
     sizes: dict[TopicPartition, int]
+    futures: frozenset[TopicPartition] = frozenset()
+    """Those that are copied into this directory."""
 
 
 def describe_directory(directory: LogDirectory, table: LogTable, fs: FileSystem) -> DirectoryDescription:
@@ -31,5 +33,8 @@ def describe_directory(directory: LogDirectory, table: LogTable, fs: FileSystem)
         except OSError as error:
             directory.fail(error)
         else:
-            return DirectoryDescription(directory.path, True, usage.total_bytes, usage.usable_bytes, sizes)
+            futures = frozenset(key for key, root in table.future_roots.items() if root is directory)
+            return DirectoryDescription(
+                directory.path, True, usage.total_bytes, usage.usable_bytes, sizes, futures
+            )
     return DirectoryDescription(directory.path, False, -1, -1, {})

@@ -33,7 +33,7 @@ class FlushPlanner:
         self.is_flushing: bool = False
         self._is_durable: bool = is_durable
         """The directory's own name and its `partition.metadata` are on disk."""
-        self._generation: int = 0
+        self.generation: int = 0
         self._was_recovered: bool = not is_durable
         """The active segment may differ from what is on disk although nothing was appended."""
 
@@ -71,7 +71,7 @@ class FlushPlanner:
         return self._make_plan(log_end_offset, [*self._local.unsynced_segments(), self._local.active])
 
     def _make_plan(self, up_to: int, segments: list[Segment]) -> FlushPlan:
-        plan = FlushPlan(self._fs, self._local.directory, up_to, self._generation)
+        plan = FlushPlan(self._fs, self._local.directory, up_to, self.generation)
         for segment in segments:
             if segment.is_open:
                 plan.log_files.append(segment.file)
@@ -115,7 +115,7 @@ class FlushPlanner:
         self._snapshots.unsynced.difference_update(plan.snapshots)
         for write in plan.index_writes:
             write.segment.has_index_files = True
-        if plan.generation != self._generation:
+        if plan.generation != self.generation:
             return
         for write in plan.index_writes:
             write.segment.index_sums = write.sums
@@ -126,7 +126,7 @@ class FlushPlanner:
 
     def truncated(self, log_end_offset: int) -> bool:
         """The log was cut; says whether the recovery point went back with it."""
-        self._generation += 1
+        self.generation += 1
         self._local.find_unsynced_segments()
         if self.recovery_point <= log_end_offset:
             return False

@@ -29,10 +29,12 @@ _logger = logging.getLogger(__name__)
 @dataclass(slots=True)
 class FoundLogs:
     logs: dict[TopicPartition, ColdLog] = field(default_factory=dict)
+    futures: dict[TopicPartition, ColdLog] = field(default_factory=dict)
+    """Logs that were copied into this directory when the broker stopped."""
     deleted: list[Path] = field(default_factory=list)
     """Directories that wait for deletion."""
     set_aside: list[Path] = field(default_factory=list)
-    """Directories marked `-future` or `-stray`."""
+    """Directories marked `-stray`, and all but one of those marked `-future` for a partition."""
 
 
 def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
@@ -45,7 +47,8 @@ def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
     found = FoundLogs()
     for partition in directory.partitions():
         path, key = directory.path / partition.name, partition.topic_partition
-        if partition.mark:
+        is_future = partition.mark == "future" and key not in found.futures
+        if partition.mark and not is_future:
             (found.deleted if partition.mark == "delete" else found.set_aside).append(path)
             continue
         log = ColdLog(directory, partition.name, 0, 0, 0)
@@ -59,7 +62,7 @@ def find_logs(directory: LogDirectory, fs: FileSystem) -> FoundLogs:
         log.log_start_offset = _log_start(path, key, log_starts, fs, was_here=was_here)
         log.index_sums = index_sums.get(key)
         log.high_watermark = high_watermarks.get(key, log.recovery_point)
-        found.logs[key] = log
+        (found.futures if is_future else found.logs)[key] = log
     return found
 
 

@@ -106,6 +106,12 @@ class LeaderEpochs:
             self.entries = [first, *self.entries[len(covered) :]]
             self._changed()
 
+    def take_over(self, other: "LeaderEpochs") -> None:
+        """Have the epochs of another log with the same records."""
+        if self.entries != other.entries:
+            self.entries = list(other.entries)
+            self._changed()
+
     def clear(self) -> None:
         self.entries = []
         self._changed()

@@ -67,12 +67,16 @@ class LogOpener:
         config: LogConfig,
         directory: LogDirectory,
         forgetting: Sequence[CheckpointWrite],
+        name: str | None = None,
     ) -> Log:
-        """A new log, once the checkpoints of its directory have no entry of an earlier one (`forgetting`)."""
+        """A new log, once the checkpoints of its directory have no entry of an earlier one (`forgetting`).
+
+        `name` is that of its directory, if it is not the partition's.
+        """
         try:
             for write in forgetting:
                 write.run()
-            path = directory.path / str(key)
+            path = directory.path / (name or str(key))
             return create_log(path, key, topic_id, config, self._environment_of(directory))
         except OSError as error:
             directory.fail(error)

@@ -16,6 +16,9 @@ class LogTable:
         self.failed: dict[TopicPartition, ColdLog] = {}
         """Logs that could not be opened; their entries in the checkpoints are kept."""
         self.roots: dict[TopicPartition, LogDirectory] = {}
+        self.futures: dict[TopicPartition, Log | ColdLog] = {}
+        """Logs that are copied to another directory (`future_logs`)."""
+        self.future_roots: dict[TopicPartition, LogDirectory] = {}
 
     def __contains__(self, key: TopicPartition) -> bool:
         return key in self.opened or key in self.cold
@@ -39,6 +42,9 @@ class LogTable:
                 entry = self.opened.get(key) or self.cold.get(key) or self.failed.get(key)
                 if entry is not None:
                     yield key, entry
+        for key, root in self.future_roots.items():
+            if root is directory:
+                yield key, self.futures[key]
 
     def least_loaded(self, directories: list[LogDirectory]) -> LogDirectory:
         """The directory with the fewest logs, the first of equals."""

@@ -36,6 +36,7 @@ from barnabas.storage.directory_worker import DirectoryStalled
 from barnabas.storage.directory_workers import DirectoryWorkers
 from barnabas.storage.environment import LogEnvironment
 from barnabas.storage.found_logs import FoundLogs, find_logs, set_aside_duplicates
+from barnabas.storage.future_logs import FutureLogs, adopt_futures
 from barnabas.storage.index_sums import write_sums
 from barnabas.storage.log import Log
 from barnabas.storage.log_checkpoints import LogCheckpoints
@@ -71,7 +72,7 @@ class Logs:
         self.failed: dict[TopicPartition, str] = {}
         """Logs that could not be opened, and why; their files are left alone."""
         self.set_aside: list[Path] = []
-        """Directories marked `-future` or `-stray`, which are not ours to use."""
+        """Directories marked `-stray`, which are not ours to use."""
         self._settings: LogsSettings = settings
         self._config_for: Callable[[str], LogConfig] = config_for
         self._on_offline: Callable[[LogDirectory, OSError], None] = on_offline
@@ -96,6 +97,8 @@ class Logs:
         self._renamed: RenamedLogs = RenamedLogs(self._environment.fs, self.workers)
         self.checkpoints: LogCheckpoints = LogCheckpoints(self.directories, self._table)
         self._opener: LogOpener = LogOpener(self._environment, self.workers, self.checkpoints, config_for)
+        self.futures: FutureLogs = FutureLogs(self._table, self._opener, self.checkpoints, self._environment)
+        self._preferred: dict[TopicPartition, LogDirectory] = {}
 
     # ---- start
 
@@ -108,6 +111,7 @@ class Logs:
                 self._claim(directory)
                 found[directory] = find_logs(directory, self._environment.fs)
         set_aside_duplicates(found, self._topic_id_of, self._environment.fs, self._environment.rng)
+        adopt_futures(found, self.directories, self._environment)
         for directory, logs in found.items():
             with self._failing(directory):
                 self._register(directory, logs)
@@ -139,6 +143,9 @@ class Logs:
             self.set_aside.append(path)
         self._table.roots.update(dict.fromkeys(found.logs, directory))
         self._table.cold.update(found.logs)
+        for key, future in found.futures.items():
+            if key not in self._table.futures:
+                self._table.futures[key], self._table.future_roots[key] = future, directory
         unclean = {key: cold for key, cold in found.logs.items() if cold.needs_recovery}
         if unclean:
             self._recover(directory, unclean)
@@ -261,7 +268,9 @@ class Logs:
             return existing
         if key in self._being_created:
             raise StorageBusy(f"the log of {key} is being created")
-        directory = self._least_loaded()
+        directory = self._preferred.pop(key, None)
+        if directory is None or not directory.is_online:
+            directory = self._least_loaded()
         self._renamed.make_durable(key)
         self.workers.check(directory.path)
         chosen, forgetting = config or self._config_for(key.topic), self.checkpoints.without(directory, key)
@@ -286,6 +295,10 @@ class Logs:
         self._table.roots[key] = directory
         return log
 
+    def prefer(self, key: TopicPartition, directory: LogDirectory) -> None:
+        """Create the log of a partition in this directory, once there is one."""
+        self._preferred[key] = directory
+
     def _least_loaded(self) -> LogDirectory:
         online = [directory for directory in self.directories if directory.is_online]
         if not online:
@@ -295,6 +308,7 @@ class Logs:
 
     def delete(self, key: TopicPartition) -> bool:
         """Remove a log; its files go to the sink for deleted files. False if there is none."""
+        self.futures.remove(key)
         log = self._table.opened.pop(key, None)
         unopened = self._table.cold.pop(key, None) or self._table.failed.pop(key, None)
         root = self._table.roots.pop(key, None)
@@ -367,6 +381,9 @@ class Logs:
         for key, log in self._table.opened.items():
             if self._table.roots[key] is directory:
                 log.take_offline()
+        for key in self.futures:
+            if self._table.future_roots[key] is directory:
+                self.futures.remove(key)
         self._on_offline(directory, error)
 
     # ---- stop
@@ -375,7 +392,7 @@ class Logs:
         """Close all logs, write the checkpoints, leave the marker in every directory that came through."""
         unclean = {cold.root.path for cold in self._table.failed.values() if cold.needs_recovery}
         fs, threads = self._environment.fs, self._settings.recovery_threads
-        unclean |= close_logs(self.opened(), self.directories, fs, threads)
+        unclean |= close_logs([*self.opened(), *self.futures.opened()], self.directories, fs, threads)
         unclean |= self.checkpoints.write_all()
         for directory in self.directories:
             if directory.path in unclean:
@@ -393,12 +410,14 @@ class Logs:
 
     def abandon(self) -> None:
         """Let go of everything as it is, as a crash would: the next start recovers."""
-        for log in self.opened():
+        for log in [*self.opened(), *self.futures.opened()]:
             log.close(clean=False)
         self._release()
 
     def _release(self) -> None:
         self._table.opened.clear()
         self._table.cold.clear()
+        self._table.futures.clear()
+        self._table.future_roots.clear()
         for directory in self.directories:
             directory.release()

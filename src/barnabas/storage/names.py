@@ -1,8 +1,8 @@
 """Names of files and directories in a log directory, as Kafka gives them.
 
 A segment's files carry its base offset in 20 digits; a partition's directory is `<topic>-<partition>`, with
-`.<32 hex digits>-delete` behind it while it is being deleted (likewise `-future` and `-stray`, which are not
-changed here).
+`.<32 hex digits>-delete` behind it while it is being deleted, `-future` while it is copied to another log
+directory, `-stray` if it is not to be used.
 """
 
 import re
@@ -70,6 +70,11 @@ def deleted_directory(topic_partition: TopicPartition, rng: Random) -> str:
 def stray_directory(topic_partition: TopicPartition, rng: Random) -> str:
     """A fresh name for a directory that no partition of this broker may use."""
     return _marked_directory(topic_partition, "stray", rng)
+
+
+def future_directory(topic_partition: TopicPartition, rng: Random) -> str:
+    """A fresh name for a log that is copied into another log directory."""
+    return _marked_directory(topic_partition, "future", rng)
 
 
 def _marked_directory(topic_partition: TopicPartition, mark: str, rng: Random) -> str:

@@ -105,6 +105,16 @@ class ReadableLog:
         return self._flush_planner.recovery_point
 
     @property
+    def generation(self) -> int:
+        """Changes whenever the log is truncated."""
+        return self._flush_planner.generation
+
+    @property
+    def is_busy(self) -> bool:
+        """A thread works on its files: it cannot be closed."""
+        return self.is_being_cleaned or self._flush_planner.is_flushing
+
+    @property
     def last_stable_offset(self) -> int:
         """Never below the log start, which may have passed the beginning of an open transaction."""
         unstable = self.producers.first_unstable_offset

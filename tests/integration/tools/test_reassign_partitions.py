@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from benchmarks.processes import BrokerProcess
@@ -115,15 +117,28 @@ def test_help_needs_no_broker() -> None:
     assert "--replica-alter-log-dirs-throttle" in ran.stdout
 
 
-# --- Apache Kafka with two disks ---------------------------------------------------------------------
+# --- Apache Kafka and our broker with two disks -------------------------------------------------------
+
+
+class TwoDisks(NamedTuple):
+    broker: Broker | BrokerProcess
+    disks: set[str]
 
 
 @pytest.fixture
-def two_disks(other_apache_broker: BrokerProcess) -> BrokerProcess:
-    return other_apache_broker
+def apache_disks(other_apache_broker: BrokerProcess) -> TwoDisks:
+    first = other_apache_broker.log_dir
+    return TwoDisks(other_apache_broker, {str(first), str(first.parent / "second")})
 
 
-def _log_dirs(broker: BrokerProcess) -> Ran:
+@pytest.fixture
+def our_disks(tmp_path: Path) -> Iterator[TwoDisks]:
+    disks = [str(tmp_path / "first"), str(tmp_path / "second")]
+    with Broker(process=True, config={"node.id": 1, "log.dirs": ",".join(disks)}) as broker:
+        yield TwoDisks(broker, set(disks))
+
+
+def _log_dirs(broker: Broker | BrokerProcess) -> Ran:
     return run_inside("kafka-log-dirs", "--bootstrap-server", broker.bootstrap_servers, "--describe")
 
 
@@ -137,11 +152,14 @@ def _log_dirs_of(ran: Ran, topic: str) -> list[str]:
     ]
 
 
-def test_partition_moves_to_the_other_disk_and_back(two_disks: BrokerProcess, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fixture", ["apache_disks", "our_disks"])
+def test_partition_moves_to_the_other_disk_and_back(
+    fixture: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    two_disks, disks = request.getfixturevalue(fixture)
     producer = Producer({"bootstrap.servers": two_disks.bootstrap_servers})
     producer.produce("moved", b"x" * 1000)
     producer.flush()
-    disks = {str(two_disks.log_dir), str(two_disks.log_dir.parent / "second")}
     (before,) = _log_dirs_of(_log_dirs(two_disks), "moved")
     (other,) = disks - {before}
     plan, back = tmp_path / "plan.json", tmp_path / "back.json"
