@@ -29,6 +29,7 @@ from benchmarks.results import APACHE_KAFKA, Results, Row
 from benchmarks.scenarios import (
     cluster,
     cluster_failover,
+    cluster_scale,
     cluster_scenarios,
     idle_cost,
     load_scenarios,
@@ -165,7 +166,11 @@ class Runner:
         self._report(results, scenario.group, scenario.metrics, figures)
 
     def _measure_clusters(self, results: Results) -> None:
-        wanted = [each for each in cluster_scenarios(quick=self._plan.quick) if self._plan.wants(each.name)]
+        wanted = [
+            each
+            for each in cluster_scenarios(self._plan.settings, quick=self._plan.quick)
+            if self._plan.wants(each.name)
+        ]
         wants_start = self._plan.wants(cluster_failover.NAME)
         if not wanted and not wants_start:
             return
@@ -192,10 +197,11 @@ class Runner:
     def _measure_cluster(
         self, scenario: ClusterScenario, clusters: Sequence[RunningCluster], results: Results
     ) -> None:
-        """One round that does not count first: the JVM compiles."""
+        """One round that does not count first, where there are several: the JVM compiles."""
         figures: FIGURES = {metric.key: {} for metric in scenario.metrics}
-        rounds = min(self._plan.rounds, self._plan.settings.long_rounds)
-        for number in range(-1, rounds):
+        is_once = scenario.name == cluster_scale.NAME
+        rounds = 1 if is_once else min(self._plan.rounds, self._plan.settings.long_rounds)
+        for number in range(0 if is_once else -1, rounds):
             for each in clusters if number % 2 == 0 else list(reversed(clusters)):
                 self._progress.update(self._live(scenario, f"{number + 1}/{rounds}", figures))
                 try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.scenarios import (
     cluster,
     cluster_failover,
+    cluster_scale,
     commits,
     compaction,
     confluent,
@@ -75,12 +76,12 @@ def load_scenarios(*, quick: bool = False) -> list[Scenario]:
     return [scenario for scenario in scenarios if not quick or scenario.name in _QUICK]
 
 
-def cluster_scenarios(*, quick: bool = False) -> list[ClusterScenario]:
+def cluster_scenarios(settings: Settings, *, quick: bool = False) -> list[ClusterScenario]:
     """Those that need a running cluster, in order."""
     failovers = [cluster_failover.LeaderGoes(is_clean=is_clean) for is_clean in (False, True)]
-    return [
-        each for each in (*cluster.scenarios(), *failovers) if not quick or each.name in _QUICK_ON_CLUSTERS
-    ]
+    scale = cluster_scale.ManyPartitions(settings.cluster_partitions)
+    every = (*cluster.scenarios(), *failovers, scale)
+    return [each for each in every if not quick or each.name in _QUICK_ON_CLUSTERS]
 
 
 def rounds_of(name: str, rounds: int, settings: Settings) -> int:

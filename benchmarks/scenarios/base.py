@@ -35,6 +35,7 @@ class Settings:
     small_client_records: int = 40_000
     idle_partitions: int = 5000
     idle_connections: int = 1000
+    cluster_partitions: int = 10_000
     heartbeat_seconds: float = 3.0
     compacted_bytes: int = 300_000_000
     dirty_bytes: int = 1_000_000_000
