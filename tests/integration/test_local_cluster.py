@@ -93,9 +93,11 @@ def test_cluster_in_the_background_is_broken_and_repaired(directory: Path) -> No
     _wait_for(directory, ["running"] * 3, {0, 1, 2})
 
     drained = _status(directory)["partitions"][0]["leader"]
-    assert "handed over its leaderships" in _ok(_cluster(directory, "drain", str(drained)))
+    printed = _ok(_cluster(directory, "drain", str(drained)))
+    assert printed.startswith(f"Moved 0 replicas of broker {drained} to other brokers and stopped it. 1 stay")
     assert _status(directory)["partitions"][0]["leader"] not in (drained, None)
     _ok(_cluster(directory, "restart", str(drained)))
+    _wait_for(directory, ["running"] * 3, {0, 1, 2})
 
     _ok(_cluster(directory, "pause", "1"))
     assert _status(directory)["brokers"][1]["state"] == "paused"
@@ -104,7 +106,12 @@ def test_cluster_in_the_background_is_broken_and_repaired(directory: Path) -> No
 
     assert "Broker 3 listens" in _ok(_cluster(directory, "add"))
     _wait_for(directory, ["running"] * 4, {0, 1, 2})
-    assert _ok(_cluster(directory, "down")) == "Stopped 4 brokers.\n"
+    assert (
+        _ok(_cluster(directory, "drain", "0"))
+        == "Moved 1 replicas of broker 0 to other brokers and stopped it.\n"
+    )
+    _wait_for(directory, ["stopped", "running", "running", "running"], {1, 2, 3})
+    assert _ok(_cluster(directory, "down")) == "Stopped 3 brokers.\n"
     assert _ok(_cluster(directory, "down")) == "No broker was running.\n"
 
 

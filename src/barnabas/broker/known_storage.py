@@ -7,6 +7,7 @@ mounted again. So the start ends, before any file is changed, with one line that
 """
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +32,10 @@ _NAMED = 3
 
 
 def find_store(config: BrokerConfig) -> Path:
-    """The path of the metadata store: as configured, else in a log directory that has one, else the first."""
+    """The path of the metadata store: as configured, else in a log directory that has one, else the default.
+
+    The default may be beside the log directories (`base.config.store_location`).
+    """
     default = config.metadata_store_path
     if config.is_set("barnabas.metadata.store.path"):
         return default
@@ -44,7 +48,22 @@ def find_store(config: BrokerConfig) -> Path:
         )
     if found and found[0] != default:
         logger.info("The metadata store is %s, not in the first log directory", found[0])
-    return found[0] if found else default
+    return found[0] if found else _checked_neighbour(config, default)
+
+
+def _checked_neighbour(config: BrokerConfig, store: Path) -> Path:
+    """Raise StorageError if the store is in a directory of another user: that is another cluster."""
+    home = store.parent.parent
+    if home in config.log_dirs:
+        return store
+    owner = next((path.stat().st_uid for path in (store, home) if path.exists()), os.geteuid())
+    if owner != os.geteuid():
+        raise StorageError(
+            f"{home} belongs to another user, so its metadata store is not used: set "
+            "barnabas.metadata.store.path to the store of this cluster"
+        )
+    logger.info("The metadata store is %s, shared with the broker of %s", store, home)
+    return store
 
 
 def check_store(config: BrokerConfig, store: Path, fs: FileSystem) -> None:

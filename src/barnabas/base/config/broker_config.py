@@ -24,6 +24,7 @@ from barnabas.base.config.listeners import (
     require_served_protocols,
 )
 from barnabas.base.config.log_config import LogConfig
+from barnabas.base.config.store_location import store_directory
 from barnabas.base.config.topic_config import log_config_fields
 from barnabas.base.config.topic_keys import TOPIC_KEYS, TOPIC_SYNONYMS
 from barnabas.base.config.topic_keys import default_of as topic_default_of
@@ -234,9 +235,13 @@ class BrokerConfig:
 
     @property
     def metadata_store_path(self) -> Path:
-        """Where the embedded metadata store lives."""
+        """Where the embedded metadata store lives (`store_location`)."""
         path = self.get("barnabas.metadata.store.path")
-        return Path(str(path)) if path else self.log_dirs[0] / ".barnabas" / "metadata.db"
+        if path:
+            return Path(str(path))
+        node_id = self.originals.get("node.id")
+        home = store_directory(self.log_dirs[0], node_id, self.zookeeper_connect)
+        return home / ".barnabas" / "metadata.db"
 
     @property
     def accepted_losses(self) -> tuple[str, ...]:

@@ -134,17 +134,23 @@ def restart(process: "BrokerProcess", view: View) -> None:
 @click.command()
 @_on_broker
 def drain(process: "BrokerProcess", view: View) -> None:
-    """Move the leaderships of a broker to other brokers, and stop it (controlled shutdown).
+    """Move the replicas and leaderships of a broker to other brokers, and stop it.
 
-    Its replicas stay assigned to it: they are not moved to other brokers yet.
+    A replica stays assigned to the broker if every other broker has one of its partition. Another replica
+    takes its leadership then (controlled shutdown).
     """
-    if not process.stop():
+    from barnabas.cli.local_cluster.draining import drain as move_replicas
+    from barnabas.cli.local_cluster.process import RUNNING
+
+    if process.state() != RUNNING:
         raise _not_running(process)
+    drained = move_replicas(process.member.address, process.member.id)
+    process.stop()
     process.wait_until_stopped()
-    broker = process.member.id
-    view.done(
-        f"Broker {broker} has handed over its leaderships and is stopped. Its replicas stay assigned to it."
-    )
+    text = f"Moved {drained.moved} replicas of broker {process.member.id} to other brokers and stopped it."
+    if drained.stayed:
+        text += f" {drained.stayed} stay assigned to it: every other broker has one of their partitions."
+    view.done(text)
 
 
 @click.command()
