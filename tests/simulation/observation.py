@@ -57,6 +57,14 @@ class Observation:
         node = self._store.tree.nodes.get(paths.partition_state(partition.topic, partition.partition))
         return () if node is None else nodes.decode_state(node.data).isr
 
+    def topics(self) -> dict[str, int]:
+        """The number of partitions of each topic in the metadata store."""
+        tree = self._store.tree
+        return {
+            name: len(nodes.decode_topic(tree.nodes[paths.topic(name)].data).assignment)
+            for name in (path.rpartition("/")[2] for path in tree.children(paths.TOPICS))
+        }
+
     # --- one replica ------------------------------------------------------------------------------------
 
     def _replica(self, machine: Machine, partition: TopicPartition, leader: int) -> ReplicaView | None:

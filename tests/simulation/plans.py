@@ -25,6 +25,8 @@ class Plan:
     """Whether every record is synced before it is acknowledged, so that one replica survives a power cut."""
     transactions: bool = True
     groups: bool = True
+    administration: bool = False
+    """Whether a client creates, grows and deletes topics, too."""
     keeps_everything: bool = True
     """Whether acknowledged records survive every fault of the list: not if all replicas of one lose power."""
 

@@ -19,6 +19,7 @@ from typing import Any
 from tests.faults.random_life import shrinker
 from tests.faults.random_life.trace import Failure, Lived
 from tests.simulation import faults as fault_lists
+from tests.simulation.clients.administrator import Administrator
 from tests.simulation.clients.cluster_client import ClusterClient
 from tests.simulation.clients.committer import Committer
 from tests.simulation.clients.consumer import Consumer
@@ -90,6 +91,7 @@ class World:
         self._isr_sizes: dict[TopicPartition, IsrSizes] = {each: IsrSizes() for each in self.partitions}
         self._clients: list[ClusterClient] = []
         self._working: list[asyncio.Task[None]] = []
+        self._administrator: Administrator | None = None
         self._is_stopping: bool = False
         self._starts: dict[int, int] = {}
         self.injection: Injection | None = None
@@ -114,6 +116,8 @@ class World:
             self.violations += check_history(self.history, logs)
         minimum = min(self.plan.min_insync_replicas, self.plan.replication_factor)
         self.violations += check_min_isr(self.history.writes, self._isr_sizes, minimum)
+        if self._administrator is not None:
+            self.violations += self._administrator.check(self.observation.topics(), self.scheduler.now)
 
     def _start_brokers(self) -> None:
         for machine in self.machines:
@@ -149,6 +153,11 @@ class World:
             client = self._client("committer")
             committer = Committer(client, self.history, self.partitions[0])
             self._work(client, self._repeating(client, committer.commit, committer.read))
+
+        if self.plan.administration:
+            client = self._client("administrator")
+            self._administrator = Administrator(client, self.plan.replication_factor)
+            self._work(client, self._repeating(client, self._administrator.act))
 
     # --- clients ----------------------------------------------------------------------------------------
 
@@ -265,6 +274,7 @@ class World:
             "read": len(self.history.reads),
             "transactions": len(self.history.transactions),
             "group commits": len(self.history.commits),
+            **({} if self._administrator is None else {"administered": self._administrator.acknowledged}),
         }
 
 

@@ -23,6 +23,7 @@ from barnabas.controller.producer_ids import take_block
 from barnabas.controller.requests import AdoptedTopic
 from barnabas.controller.topics import TopicAdmin
 from barnabas.metadata.cluster import ClusterMetadata
+from barnabas.metadata.image import NO_CONTROLLER
 from barnabas.metadata.sqlite_store import SqliteStore
 from barnabas.metadata.store import StoreError
 from barnabas.storage import names
@@ -65,6 +66,12 @@ def _register(
     try:
         if config.broker_id in cluster.image.brokers:
             raise StorageError(f"broker {config.broker_id} is running: stop it first")
+        if cluster.image.controller_id != NO_CONTROLLER:
+            # Only the controller writes topics.
+            raise StorageError(
+                f"broker {cluster.image.controller_id} is running on the same metadata store: "
+                "stop all brokers of the cluster first"
+            )
         topics = [
             _topic_of(name, list(partitions), log_dir, fs)
             for name, partitions in groupby(found, key=lambda each: each.topic)
