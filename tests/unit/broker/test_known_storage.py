@@ -1,6 +1,7 @@
 """The start fails if storage of the last start is missing, and says what is missing."""
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from barnabas.base.errors import StorageError
 from barnabas.base.ids import TopicPartition
 from barnabas.broker.adoption import adopt
 from barnabas.broker.broker import Broker
+from barnabas.broker.known_storage import find_store
 from barnabas.testing.admin import Admin
 
 TP = TopicPartition("t", 0)
@@ -184,3 +186,36 @@ def test_deleted_topic_is_not_missed(tmp_path: Path) -> None:
 
     asyncio.run(delete())
     assert start(config(tmp_path)) == {}
+
+
+def test_store_beside_the_log_directory_is_shared_unless_the_broker_has_its_own(tmp_path: Path) -> None:
+    """Broker 3 with logs-3 and a local zookeeper.connect, as in Kafka's quickstart."""
+    own, beside = tmp_path / "logs-3", tmp_path / "logs"
+    settings = config(own, zookeeper_connect="localhost:2181")
+    shared = beside / ".barnabas" / "metadata.db"
+    assert find_store(settings) == shared
+    shared.parent.mkdir(parents=True)
+    shared.touch()
+    assert find_store(settings) == shared
+    assert find_store(config(own)) == own / ".barnabas" / "metadata.db"
+    (own / ".barnabas").mkdir(parents=True)
+    (own / ".barnabas" / "metadata.db").touch()
+    assert find_store(settings) == own / ".barnabas" / "metadata.db"
+
+
+def test_store_beside_the_log_directory_is_refused_if_it_is_another_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logs").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(StorageError, match="logs belongs to another user"):
+        find_store(config(tmp_path / "logs-3", zookeeper_connect="localhost:2181"))
+
+
+def test_log_directory_of_another_cluster_does_not_join_the_store_beside_it(tmp_path: Path) -> None:
+    own, beside = tmp_path / "logs-3", tmp_path / "logs"
+    start(config(own))
+    start(config(beside, node_id=0))
+    shutil.rmtree(own / ".barnabas")
+    with pytest.raises(StorageError, match="belongs to cluster"):
+        start(config(own, zookeeper_connect="localhost:2181"))
