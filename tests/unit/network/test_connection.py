@@ -62,14 +62,14 @@ class Harness:
         await asyncio.get_running_loop().sock_sendall(self.client, stream)
 
     async def receive(self, count: int) -> bytes:
-        received = b""
+        received = bytearray()
         async with asyncio.timeout(PATIENCE):
             while len(received) < count:
                 chunk = await asyncio.get_running_loop().sock_recv(self.client, 1 << 16)
                 if not chunk:
                     break
                 received += chunk
-        return received
+        return bytes(received)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
