@@ -193,7 +193,14 @@ class Broker:
         )
         run, broker_id = self._store_thread.run, self.config.broker_id
         known = await run(read_log_directories, self._store, broker_id)
-        await run(check_directories, self.config, known, self._fs)
+        try:
+            await run(check_directories, self.config, known, self._fs)
+        except StorageError as error:
+            other = self._cluster.image.registrations.get(broker_id)
+            if other is None or not other.is_alive:
+                raise
+            # The directories are missing because they are those of the other broker.
+            raise StorageError(f"broker id {broker_id} is in use by another running broker") from error
         await run(check_partitions, self.config, self._cluster.image, self._fs)
         self._undo.append(self._stop_logs)
         await self._loop.run_in_executor(self._executor, self._logs.open_all)

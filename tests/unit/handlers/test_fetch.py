@@ -362,3 +362,18 @@ def test_follower_that_is_not_in_sync_is_held_back_by_the_throttle(
     consumer.node.clock.advance(20_000)
     later = consumer.partition(0, replica_id=7, max_wait_ms=0)
     assert values_in(later.records) == [b"a", b"b"]
+
+
+def test_replica_that_claims_offsets_it_cannot_have_is_refused_and_counts_for_nothing(
+    consumer: Consumer,
+) -> None:
+    node = consumer.node
+    partition = append(node, b"a")
+    image, own = node.image.topics["t"].partitions[0], node.config.broker_id
+    partition.follow(image._replace(replicas=(own, 77), isr=(own, 77), state_version=image.state_version + 1))
+    append(node, b"b")
+    state = {"replica_id": 77, "replica_epoch": 1}
+    found = consumer.partition(9, version=NEWEST, number=node.image.topics["t"].topic_id, replica_state=state)
+    assert found.error_code == ErrorCode.offset_out_of_range
+    assert partition.log.high_watermark == 1
+    assert cast(Leader, partition.role).followers[77].log_end_offset == -1

@@ -163,3 +163,21 @@ def test_leader_that_was_elected_outside_of_the_isr_says_that_it_has_recovered()
         assert (members(proposal), proposal.is_recovering, proposal.partition_epoch) == ((1,), False, 5)
 
     run(scenario)
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_wall_clock_that_is_off_changes_no_in_sync_set(hours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        cluster = Cluster()
+        cluster.follow(epoch=1, isr=REPLICAS, replicas=REPLICAS, version=2)
+        cluster.produce(1)
+        monkeypatch.setattr(cluster.clock, "now_ms", lambda: 1_600_000_000_000 + hours * 3_600_000)
+        for replica in (2, 3):
+            cluster.fetch(replica, 0)
+        cluster.partition.check_isr()
+        assert cluster.proposals == []
+        for replica in (2, 3):
+            cluster.fetch(replica, 1)
+        assert cluster.partition.log.high_watermark == 1
+
+    run(scenario)
