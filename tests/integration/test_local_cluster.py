@@ -131,9 +131,7 @@ def _assert_ended(pids: list[int]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 0), (signal.SIGHUP, 129), (signal.SIGKILL, -signal.SIGKILL)]
-)
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGHUP, 129), (signal.SIGKILL, -signal.SIGKILL)])
 def test_cluster_in_the_foreground_stops_with_its_command(directory: Path, number: int, status: int) -> None:
     with _foreground(directory) as running:
         pids = _pids(directory)
