@@ -47,9 +47,10 @@ class SimulatedDisk(KeptFiles):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.sync_seconds: float = 0.0
-        """How long a sync takes."""
+        """How long a sync takes, or a read by a thread."""
         self.spend: Callable[[float], None] = _spend_nothing
         """Called with the time that an operation takes, on the thread that waits for it."""
+        self.spend_reading: Callable[[float], None] = _spend_nothing
         self._lost: dict[PurePosixPath, None] = {}
 
     # --- what goes wrong --------------------------------------------------------------------------------
@@ -86,6 +87,7 @@ class SimulatedDisk(KeptFiles):
 
     def before_read(self, path: StrPath) -> None:
         self.check(path)
+        self.spend_reading(self.sync_seconds)
         super().before_read(path)
 
     def open(self, path: StrPath, *, create: bool = False, read_only: bool = False) -> LogFile:

@@ -19,15 +19,27 @@ KINDS: Mapping[str, int] = {
     "expire_session": 2,
     "store_away": 1,
     "lose_reply": 1,
+    "late_changes": 2,
     "slow_disk": 2,
     "full_disk": 1,
     "reset": 3,
     "skew": 1,
+    "move_controller": 1,
+    "elect": 2,
+    "reassign": 0,
+    "join": 0,
 }
 """How often each kind is drawn."""
-_SHORT, _LONG = (0.05, 3.0), (8.0, 25.0)
+_SHORT, _LONG = (0.05, 1.5), (3.2, 8.0)
 """Seconds: within the timeout of a session, and beyond it."""
 _SKEW_MS = 3_600_000
+
+LEADER, FOLLOWER, SECOND_FOLLOWER, CONTROLLER, OUTSIDER = -10, -11, -12, -13, -14
+"""Brokers by their roles when the faults begin: in the first partition, and in the cluster.
+
+An outsider has no replica of it and is not the controller."""
+CLIENTS = -15
+"""All clients, as the other side of a cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,7 @@ class Fault:
     at: float
     """Seconds after the clients have begun."""
     broker: int = 0
+    """Its number, or its role."""
     other: int = -1
     """The other side of a cut; -1: every other host."""
     direction: str = "both"
@@ -85,6 +98,10 @@ def _draw(rng: random.Random, seconds: float, brokers: int, kinds: Mapping[str, 
             return Fault(kind, at, broker)
         case "store_away":
             return Fault(kind, at, seconds=lasts)
+        case "move_controller":
+            return Fault(kind, at)
+        case "elect" | "reassign":
+            return Fault(kind, at, broker, seed=number)
         case _:
             return Fault(kind, at, broker, seconds=lasts)
 

@@ -94,6 +94,8 @@ class History:
     transactions: list[Transaction] = field(default_factory=list)
     commits: list[GroupCommit] = field(default_factory=list)
     group_reads: list[GroupRead] = field(default_factory=list)
+    _unsettled: list[Write] = field(default_factory=list)
+    _committed: dict[TopicPartition, list[Write]] = field(default_factory=dict)
 
     def begin_transaction(self) -> Transaction:
         self.transactions.append(Transaction(len(self.transactions)))
@@ -101,6 +103,7 @@ class History:
 
     def begin_write(self, write: Write) -> Write:
         self.writes.append(write)
+        self._unsettled.append(write)
         return write
 
     def begin_commit(self, commit: GroupCommit) -> GroupCommit:
@@ -109,3 +112,14 @@ class History:
 
     def acknowledged(self) -> list[Write]:
         return [write for write in self.writes if write.outcome is Outcome.DONE]
+
+    def committed(self, partition: TopicPartition) -> list[Write]:
+        """The acknowledged writes with acks=all of a partition: more with each call, in the same order."""
+        still = []
+        for write in self._unsettled:
+            if write.outcome is Outcome.UNKNOWN:
+                still.append(write)
+            elif write.outcome is Outcome.DONE and write.acks == ALL:
+                self._committed.setdefault(write.partition, []).append(write)
+        self._unsettled = still
+        return self._committed.get(partition, [])

@@ -14,10 +14,11 @@
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.simulation.history import ALL, GroupCommit, GroupRead, History, Outcome, Write
+from tests.simulation.invariants import StoredBatch
 from tests.simulation.violation import Violation
 
 from barnabas.base.ids import TopicPartition
@@ -170,6 +171,23 @@ _CHECKS: tuple[Callable[[History, Logs], Iterator[Violation]], ...] = (
     _transactions,
     _group_offsets_back,
 )
+
+
+def check_equal_logs(
+    partition: TopicPartition, logs: Mapping[int, Sequence[StoredBatch]]
+) -> Iterator[Violation]:
+    """At the end all replicas are in sync: up to the end of the shortest, they are equal byte by byte."""
+    end = min(log[-1].last_offset + 1 if log else 0 for log in logs.values())
+    start = max(log[0].base_offset if log else 0 for log in logs.values())
+    bytes_of = {
+        number: [each.data for each in log if start <= each.base_offset and each.last_offset < end]
+        for number, log in logs.items()
+    }
+    first, *others = bytes_of
+    for other in others:
+        if bytes_of[other] != bytes_of[first]:
+            details = f"brokers {first} and {other} in {partition} below offset {end}, at the end"
+            yield Violation("replicas-differ", details)
 
 
 @dataclass(slots=True)

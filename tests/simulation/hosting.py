@@ -19,6 +19,7 @@ from barnabas.base.ids import TopicPartition
 from barnabas.base.loop_holds import LoopHolds
 from barnabas.broker.broker import Broker
 from barnabas.broker.environment import Environment
+from barnabas.controller.controller import Controller
 from barnabas.metadata.store import MetadataStore
 from barnabas.replication.partition import Partition
 from barnabas.storage.log import Log
@@ -63,6 +64,10 @@ class HostedBroker(Broker):
     @property
     def is_serving(self) -> bool:
         return self._follows_changes
+
+    @property
+    def controller(self) -> Controller:
+        return self._controller
 
     def replica(self, name: TopicPartition) -> tuple[Partition, Log] | None:
         """The partition and its log, if this broker has it and its log is open."""

@@ -3,9 +3,10 @@
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tests.simulation.faults import Fault
+from tests.simulation.faults import CLIENTS, Fault
 from tests.simulation.machine import Machine
 from tests.simulation.network import Network
+from tests.simulation.operator import Operator
 from tests.simulation.scheduler import Scheduler
 
 _SLOW_SYNC_SECONDS = 0.4
@@ -18,11 +19,14 @@ class Injection:
         network: Network,
         machines: Sequence[Machine],
         client_hosts: Sequence[str],
+        operator: Operator,
     ) -> None:
         self._scheduler: Scheduler = scheduler
         self._network: Network = network
         self._machines: Sequence[Machine] = machines
         self._client_hosts: Sequence[str] = client_hosts
+        self._operator: Operator = operator
+        self._roles: Mapping[int, int] = operator.roles()
         self.counts: dict[str, int] = {}
         """What was carried out, by kind."""
         self.is_over: bool = False
@@ -37,10 +41,15 @@ class Injection:
             "expire_session": self._expire_session,
             "store_away": self._store_away,
             "lose_reply": self._lose_reply,
+            "late_changes": self._late_changes,
             "slow_disk": self._slow_disk,
             "full_disk": self._full_disk,
             "reset": self._reset,
             "skew": self._skew,
+            "move_controller": self._move_controller,
+            "elect": self._elect,
+            "reassign": self._reassign,
+            "join": self._join,
         }
 
     def schedule(self, faults: Sequence[Fault]) -> None:
@@ -48,8 +57,14 @@ class Injection:
             self._scheduler.after(fault.at, repr(fault), lambda fault=fault: self.inject(fault))  # type: ignore[misc]
 
     def inject(self, fault: Fault) -> None:
-        if not self.is_over and self._acts[fault.kind](self._machines[fault.broker], fault):
+        if self.is_over:
+            return
+        machine = self._machines[self._number(fault.broker)]
+        if self._acts[fault.kind](machine, fault):
             self.counts[fault.kind] = self.counts.get(fault.kind, 0) + 1
+
+    def _number(self, broker: int) -> int:
+        return self._roles.get(broker, broker)
 
     def _later(self, fault: Fault, action: Callable[[], None]) -> None:
         self._scheduler.after(fault.seconds, f"end of {fault.kind} on broker {fault.broker}", action)
@@ -63,6 +78,8 @@ class Injection:
             machine.clock.skew_ms = 0
             machine.resume()
             machine.reach_store()
+            if machine.client is not None:
+                machine.client.release_changes()
             machine.start_if_down()
 
     # --- processes --------------------------------------------------------------------------------------
@@ -82,7 +99,7 @@ class Injection:
         return True
 
     def _restart(self, machine: Machine, fault: Fault) -> bool:
-        if not machine.is_running:
+        if not machine.is_running or not machine.is_serving:
             return False
         machine.begin_stop(lambda: self._later(fault, machine.start_if_down))
         return True
@@ -114,8 +131,10 @@ class Injection:
         return True
 
     def _ways(self, machine: Machine, fault: Fault) -> Iterator[tuple[str, str]]:
-        if fault.other >= 0:
-            others = [self._machines[fault.other].name]
+        if fault.other == CLIENTS:
+            others = list(self._client_hosts)
+        elif fault.other != -1:
+            others = [self._machines[self._number(fault.other)].name]
         else:
             others = [each.name for each in self._machines if each is not machine]
             others += self._client_hosts
@@ -152,15 +171,41 @@ class Injection:
         return True
 
     def _expire_session(self, machine: Machine, _: Fault) -> bool:
-        if machine.client is None or not machine.is_up:
+        if machine.client is None:
             return False
-        machine.client.expire()
+        machine.client.expire()  # also that of a broker that is down: its death is noticed
         return True
 
     def _lose_reply(self, machine: Machine, _: Fault) -> bool:
         if machine.client is None or not machine.is_up:
             return False
         machine.client.loses_next_reply = True
+        return True
+
+    def _late_changes(self, machine: Machine, fault: Fault) -> bool:
+        client = machine.client
+        if client is None or not machine.is_up:
+            return False
+        client.hold_changes()
+        self._later(fault, client.release_changes)
+        return True
+
+    # --- the operator ------------------------------------------------------------------------------------
+
+    def _move_controller(self, _: Machine, __: Fault) -> bool:
+        return self._operator.move_controller()
+
+    def _elect(self, machine: Machine, _: Fault) -> bool:
+        return self._operator.elect(machine.number)
+
+    def _reassign(self, _: Machine, fault: Fault) -> bool:
+        return self._operator.reassign(fault.seed)
+
+    def _join(self, machine: Machine, _: Fault) -> bool:
+        """A broker that was not there at the beginning."""
+        if machine.is_up:
+            return False
+        machine.start()
         return True
 
     # --- the disk ---------------------------------------------------------------------------------------

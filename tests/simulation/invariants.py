@@ -1,16 +1,20 @@
 """What must hold at every moment, checked on views of the partitions.
 
-- `two-leaders`: two brokers led a partition in one leader epoch. - `high-watermark-fell`: on a leader, within
-its epoch. - `leader-end-fell`: the log end offset of a leader, within its epoch. - `replicas-differ`: two
-replicas have different bytes below both their high watermarks. - `isr-lacks-records`: a replica in the ISR
-ends below the high watermark of its leader. - `no-electable-replica`: an acknowledged record (acks=all) is on
-no replica that could be elected. - `state-went-back`: the leader epoch or the version of a partition's state
-went back, on a broker or in the store.
+| violation | what happened |
+|---|---|
+| `two-leaders` | two brokers led a partition in one leader epoch |
+| `high-watermark-fell` | on a leader, within its epoch |
+| `leader-end-fell` | the log end offset of a leader, within its epoch |
+| `replicas-differ` | two replicas have different bytes below both their high watermarks |
+| `isr-lacks-records` | one of the ISR ends below the leader's high watermark or lacks what was acknowledged |
+| `elr-lacks-records` | an eligible leader replica (KIP-966) lacks an acknowledged record |
+| `no-electable-replica` | an acknowledged record (acks=all) is on no replica that could be elected |
+| `state-went-back` | the leader epoch or the version of a partition's state, on a broker or in the store |
 
 A view is plain data: `observation` takes it from brokers, tests write it by hand.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -39,12 +43,26 @@ class ReplicaView:
     log_end_offset: int
     is_leader: bool = False
     """Whether the broker takes itself for the leader in this epoch."""
+    is_untouched: bool = False
+    """No request has concerned it since it became leader."""
     is_running: bool = True
     is_intact: bool = True
-    """False after a loss of power, until the replica has caught up: then it may lack records."""
+    """False after a loss of power, until the replica has caught up."""
+    may_lack_records: bool = False
+    """After a loss of power, until the controller has activated the next registration of the broker: then the
+    replica has left the ISR."""
     log_start_offset: int = 0
     batches: Sequence[StoredBatch] = ()
     state_version: int = -1
+    generation: int = 0
+    """Another one whenever the log has lost or changed records."""
+
+    known_values: Mapping[int, bytes] | None = None
+
+    def values(self) -> Mapping[int, bytes]:
+        if self.known_values is not None:
+            return self.known_values
+        return {offset: value for batch in self.batches for offset, value in batch.values}
 
     def below(self, end: int, start: int) -> list[tuple[int, bytes]]:
         return [
@@ -75,19 +93,27 @@ class PartitionView:
 class Invariants:
     """Remembers what earlier views have shown."""
 
+    may_lose_records: bool = False
+    """A leader may be elected outside of the ISR: replicas differ until they have followed it."""
     _leaders: dict[tuple[TopicPartition, int], int] = field(default_factory=dict)
     _frontiers: dict[tuple[TopicPartition, int, int], tuple[int, int]] = field(default_factory=dict)
     """High watermark and log end offset of a leader, by partition, broker and epoch."""
     _states: dict[tuple[TopicPartition, int], tuple[int, int]] = field(default_factory=dict)
     """Leader epoch and state version, by partition and broker; -1 is the store."""
+    _complete: dict[tuple[TopicPartition, int], tuple[int, int]] = field(default_factory=dict)
+    """Generation of a replica and how many acknowledged writes it is known to have."""
+    _equal: dict[tuple[TopicPartition, int, int], object] = field(default_factory=dict)
+    """What was compared last of two replicas, by partition and brokers."""
 
-    def check(self, view: PartitionView, acknowledged: Iterable[Write] = ()) -> Iterator[Violation]:
+    def check(self, view: PartitionView, acknowledged: Sequence[Write] = ()) -> Iterator[Violation]:
+        """`acknowledged` are those of the partition with acks=all; later calls may give more of them."""
         yield from self._one_leader(view)
         yield from self._frontiers_grow(view)
         yield from self._states_grow(view)
-        yield from _equal_prefixes(view)
+        if not self.may_lose_records:
+            yield from self._equal_prefixes(view)
         yield from _complete_isr(view)
-        yield from _electable(view, acknowledged)
+        yield from self._electable(view, acknowledged)
 
     def _one_leader(self, view: PartitionView) -> Iterator[Violation]:
         for replica in view.replicas:
@@ -131,17 +157,61 @@ class Invariants:
         """The broker has ended: the next one on its files begins anew."""
         self._states = {key: state for key, state in self._states.items() if key[1] != broker_id}
 
+    def _equal_prefixes(self, view: PartitionView) -> Iterator[Violation]:
+        """Byte for byte, below the high watermarks of both, from the later log start on."""
+        comparable = [each for each in view.replicas if each.is_intact and each.batches]
+        for one, other in combinations(comparable, 2):
+            end = min(one.high_watermark, other.high_watermark)
+            start = max(one.log_start_offset, other.log_start_offset)
+            key, compared = (
+                (view.partition, one.broker_id, other.broker_id),
+                (start, end, one.generation, other.generation),
+            )
+            if self._equal.get(key) == compared and one.generation:
+                continue
+            mine, its = one.below(end, start), other.below(end, start)
+            if mine != its:
+                offset = _first_difference(mine, its)
+                details = f"brokers {one.broker_id} and {other.broker_id} in {view.partition}"
+                yield Violation("replicas-differ", f"{details} below offset {end}, from offset {offset} on")
+            self._equal[key] = compared
 
-def _equal_prefixes(view: PartitionView) -> Iterator[Violation]:
-    """Byte for byte, below the high watermarks of both, from the later log start on."""
-    comparable = [each for each in view.replicas if each.is_intact and each.batches]
-    for one, other in combinations(comparable, 2):
-        end = min(one.high_watermark, other.high_watermark)
-        start = max(one.log_start_offset, other.log_start_offset)
-        if one.below(end, start) != other.below(end, start):
-            offset = _first_difference(one.below(end, start), other.below(end, start))
-            details = f"brokers {one.broker_id} and {other.broker_id} in {view.partition} below offset {end}"
-            yield Violation("replicas-differ", f"{details}, from offset {offset} on")
+    def _electable(self, view: PartitionView, acknowledged: Sequence[Write]) -> Iterator[Violation]:
+        """Every replica that can be elected has every acknowledged record."""
+        candidates = [view.replica(broker_id) for broker_id in (*view.isr, *view.electable_outside_isr)]
+        sound = [each for each in candidates if each is not None and not each.may_lack_records]
+        missing = {
+            each.broker_id: lack
+            for each in sound
+            if (lack := self._first_missing(view.partition, each, acknowledged)) is not None
+        }
+        for broker_id, (write, offset) in missing.items():
+            value = write.values[offset - write.offset]
+            details = f"{value!r}, acknowledged at {offset} of {view.partition}, is not on broker {broker_id}"
+            if len(missing) == len(sound):
+                yield Violation("no-electable-replica", f"{details} nor another of the ISR", write.ended)
+                return
+            kind = "isr-lacks-records" if broker_id in view.isr else "elr-lacks-records"
+            yield Violation(kind, details, write.ended)
+
+    def _first_missing(
+        self, partition: TopicPartition, replica: ReplicaView, acknowledged: Sequence[Write]
+    ) -> tuple[Write, int] | None:
+        key = (partition, replica.broker_id)
+        generation, count = self._complete.get(key, (0, 0))
+        if generation != replica.generation or not generation:
+            count = 0
+        if count == len(acknowledged):
+            return None
+        values = replica.values()
+        for write in acknowledged[count:]:
+            if write.partition != partition or write.acks != ALL or write.outcome is not Outcome.DONE:
+                continue
+            for offset, value in enumerate(write.values, write.offset):
+                if write.offset >= 0 and offset >= replica.log_start_offset and values.get(offset) != value:
+                    return write, offset
+        self._complete[key] = replica.generation, len(acknowledged)
+        return None
 
 
 def _first_difference(one: Sequence[tuple[int, bytes]], other: Sequence[tuple[int, bytes]]) -> int:
@@ -158,28 +228,8 @@ def _complete_isr(view: PartitionView) -> Iterator[Violation]:
         return
     for broker_id in view.isr:
         replica = view.replica(broker_id)
-        if replica is None or not replica.is_intact:
+        if replica is None or replica.may_lack_records:
             continue
         if replica.log_end_offset < leader.high_watermark:
             details = f"broker {broker_id} in the ISR of {view.partition} ends at {replica.log_end_offset}"
             yield Violation("isr-lacks-records", f"{details}, the high watermark is {leader.high_watermark}")
-
-
-def _electable(view: PartitionView, acknowledged: Iterable[Write]) -> Iterator[Violation]:
-    """A record may be missing on every replica that can be elected only if all of them have lost power."""
-    candidates = [view.replica(broker_id) for broker_id in (*view.isr, *view.electable_outside_isr)]
-    intact = [each for each in candidates if each is not None and each.is_intact]
-    if not intact:
-        return
-    stored: list[Mapping[int, bytes]] = [
-        {offset: value for batch in each.batches for offset, value in batch.values} for each in intact
-    ]
-    start = max(each.log_start_offset for each in intact)
-    for write in acknowledged:
-        if write.acks != ALL or write.outcome is not Outcome.DONE or write.partition != view.partition:
-            continue
-        for offset, value in enumerate(write.values, write.offset):
-            if offset >= start and not any(each.get(offset) == value for each in stored):
-                names = ", ".join(str(each.broker_id) for each in intact)
-                details = f"{value!r}, acknowledged at {offset} of {view.partition}, is on none of {names}"
-                yield Violation("no-electable-replica", details, write.ended)

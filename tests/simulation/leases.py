@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.store import StoreClient
 
-SESSION_SECONDS = 9.0
-_CHECK_SECONDS = 0.5
+SESSION_SECONDS = 3.0
+_CHECK_SECONDS = 0.25
 
 
 @dataclass(slots=True)

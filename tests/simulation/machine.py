@@ -58,6 +58,8 @@ class Machine:
         self.failures: list[str] = []
         """Why the broker ended by itself, or could not start."""
         self.power_cuts: int = 0
+        self.power_cut_in: int = 0
+        """The last transaction of the store before the last loss of power."""
         self.starts: int = 0
         self._config: BrokerConfig = BrokerConfig.from_properties(
             {
@@ -100,6 +102,7 @@ class Machine:
         self.loop = NodeLoop.on(self._scheduler, self.name)
         Host(self._network, self.loop)
         self.disk.spend = self.loop.threads.spend
+        self.disk.spend_reading = self.loop.threads.spend_if_working
         self.client = self._connect_store()
         rng = self._scheduler.stream(f"start {self.starts} of {self.name}")
         self.broker = HostedBroker(
@@ -142,7 +145,7 @@ class Machine:
         return self.broker is not None and self.broker.is_serving
 
     def begin_stop(self, on_stopped: Callable[[], None] = lambda: None) -> None:
-        """A clean stop, as by SIGTERM."""
+        """A clean stop, as by SIGTERM. A broker that is starting would start first: it has to serve."""
         broker = self.broker
         if broker is None:
             return
@@ -180,6 +183,7 @@ class Machine:
             self._network.power_off(self.name)
             self.disk = disk
             self.power_cuts += 1
+            self.power_cut_in = self._store.tree.last_transaction
 
     def _end(self) -> None:
         self.loop.kill()

@@ -6,6 +6,7 @@ and roles and high watermarks from the brokers that run. Nothing is opened or ch
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.simulation.invariants import PartitionView, ReplicaView, StoredBatch
@@ -24,11 +25,35 @@ from barnabas.storage.log import Log
 _UNKNOWN = -1
 
 
+@dataclass(slots=True)
+class ParsedLog:
+    """The records of one replica, as far as its files were read."""
+
+    generation: int = 1
+    data: bytes = b""
+    parsed: int = 0
+    batches: list[StoredBatch] = field(default_factory=list)
+    values: dict[int, bytes] = field(default_factory=dict)
+
+    def read(self, data: bytes) -> None:
+        if data == self.data:
+            return
+        if not data.startswith(self.data):
+            self.generation += 1
+            self.parsed = 0
+            self.batches, self.values = [], {}
+        for batch in _parse(data[self.parsed :]):
+            self.batches.append(batch)
+            self.values.update(batch.values)
+            self.parsed += len(batch.data)
+        self.data = data
+
+
 class Observation:
     def __init__(self, store: SimulatedStore, machines: Sequence[Machine]) -> None:
         self._store: SimulatedStore = store
         self._machines: Sequence[Machine] = machines
-        self._parsed: dict[tuple[int, TopicPartition], tuple[bytes, list[StoredBatch]]] = {}
+        self._parsed: dict[tuple[int, TopicPartition], ParsedLog] = {}
         self._cuts: dict[tuple[int, TopicPartition], int] = {}
         """How many losses of power each replica has made up for: it may lack records meanwhile."""
 
@@ -65,35 +90,70 @@ class Observation:
             for name in (path.rpartition("/")[2] for path in tree.children(paths.TOPICS))
         }
 
+    def is_full(self, partition: TopicPartition) -> bool:
+        """Whether every replica is in the ISR, and none is added or removed."""
+        node = self._store.tree.nodes.get(paths.topic(partition.topic))
+        if node is None:
+            return False
+        topic, number = nodes.decode_topic(node.data), partition.partition
+        if topic.adding.get(number) or topic.removing.get(number):
+            return False
+        return set(self.isr_of(partition)) == set(topic.assignment[number])
+
+    def logs_of(self, partition: TopicPartition) -> dict[int, list[StoredBatch]]:
+        """The batches of every replica, by broker."""
+        node = self._store.tree.nodes[paths.topic(partition.topic)]
+        replicas = nodes.decode_topic(node.data).assignment[partition.partition]
+        logs = {number: self._parsed_log(self._machines[number], partition) for number in replicas}
+        return {number: [] if log is None else log.batches for number, log in logs.items()}
+
     # --- one replica ------------------------------------------------------------------------------------
 
     def _replica(self, machine: Machine, partition: TopicPartition, leader: int) -> ReplicaView | None:
-        batches = self._batches(machine, partition)
-        if batches is None:
+        log = self._parsed_log(machine, partition)
+        if log is None:
             return None
+        batches = log.batches
         end = batches[-1].last_offset + 1 if batches else 0
         start = batches[0].base_offset if batches else 0
         is_intact = self._is_intact(machine, partition, leader)
+        may_lack_records = not is_intact and not self._is_activated(machine)
         hosted = _hosted(machine, partition)
         if hosted is None:
             return ReplicaView(
                 *(machine.number, _UNKNOWN, _UNKNOWN, end),
                 is_running=False,
                 is_intact=is_intact,
+                may_lack_records=may_lack_records,
                 log_start_offset=start,
                 batches=batches,
+                generation=log.generation,
+                known_values=log.values,
             )
-        found, log = hosted
+        found, own = hosted
         return ReplicaView(
             machine.number,
             found.leader_epoch,
-            log.high_watermark,
-            log.log_end_offset,
+            own.high_watermark,
+            own.log_end_offset,
             is_leader=isinstance(found.role, Leader),
+            is_untouched=isinstance(found.role, Leader) and not found.role.has_begun,
             is_intact=is_intact,
-            log_start_offset=log.log_start_offset,
+            may_lack_records=may_lack_records,
+            log_start_offset=own.log_start_offset,
             batches=batches,
+            generation=log.generation,
+            known_values=log.values,
         )
+
+    def _is_activated(self, machine: Machine) -> bool:
+        """Whether the controller has activated a registration of the broker after its last loss of power."""
+        tree = self._store.tree.nodes
+        session = tree.get(paths.broker(machine.number))
+        registration = tree.get(paths.registration(machine.number))
+        if session is None or registration is None or session.created_in <= machine.power_cut_in:
+            return False
+        return nodes.decode_registration(registration.data).active_epoch == session.created_in
 
     def _is_intact(self, machine: Machine, partition: TopicPartition, leader: int) -> bool:
         """Whether a replica that lost power has caught up: it leads, or has what its leader has committed."""
@@ -107,7 +167,7 @@ class Observation:
         self._cuts[key] = machine.power_cuts
         return True
 
-    def _batches(self, machine: Machine, partition: TopicPartition) -> list[StoredBatch] | None:
+    def _parsed_log(self, machine: Machine, partition: TopicPartition) -> ParsedLog | None:
         directory = next(
             (
                 each / str(partition)
@@ -118,16 +178,9 @@ class Observation:
         )
         if directory is None:
             return None
-        data = _log_bytes(machine, directory)
-        key = (machine.number, partition)
-        known, batches = self._parsed.get(key, (b"", []))
-        if known != data:
-            if not data.startswith(known):
-                known, batches = b"", []
-            parsed = sum(len(each.data) for each in batches)
-            batches = [*batches, *_parse(data[parsed:])]
-            self._parsed[key] = data, batches
-        return batches
+        log = self._parsed.setdefault((machine.number, partition), ParsedLog())
+        log.read(_log_bytes(machine, directory))
+        return log
 
 
 def _hosted(machine: Machine, partition: TopicPartition) -> tuple[Partition, Log] | None:

@@ -42,7 +42,8 @@ class SimulatedStore:
     def __init__(self) -> None:
         self.tree: Tree = Tree()
         self.clients: list[StoreClient] = []
-        self.on_write: Callable[[], None] = lambda: None
+        self.on_write: Callable[[Sequence[WatchEvent]], None] = lambda _: None
+        """Called with the changes of every transaction."""
         self._last_session: int = 0
 
     def connect(self, notify: Notify) -> "StoreClient":
@@ -57,7 +58,7 @@ class SimulatedStore:
     def write(self, operations: Sequence[Operation], writer: "StoreClient | None") -> list[OperationResult]:
         results, changes = self.tree.apply(operations, 0 if writer is None else writer.session_id)
         if changes:
-            self.on_write()
+            self.on_write(changes)
             for client in list(self.clients):
                 client.on_changes(changes, is_own=client is writer)
         return results
@@ -110,6 +111,8 @@ class StoreClient:
         self._unreported: int = 0
         """Expired sessions that the client does not know about: it is out of reach."""
         self._missed_changes: bool = False
+        self._late: list[Callable[[], None]] | None = None
+        """Notifications that are held back; None: they are not."""
 
     # --- what goes wrong --------------------------------------------------------------------------------
 
@@ -141,11 +144,27 @@ class StoreClient:
 
     def _report_expiry(self) -> None:
         for callback in self._on_expired:
-            self._notify(lambda callback=callback: self._run(callback))  # type: ignore[misc]
+            self._deliver(lambda callback=callback: self._run(callback))  # type: ignore[misc]
 
     def _lose_changes(self) -> None:
         for watch in list(self.watches):
             self._notify_watch(watch, [WatchEvent(Change.LOST, watch.path)])
+
+    def hold_changes(self) -> None:
+        """Notifications come late: all of them at `release_changes`."""
+        if self._late is None:
+            self._late = []
+
+    def release_changes(self) -> None:
+        late, self._late = self._late or [], None
+        for each in late:
+            self._notify(each)
+
+    def _deliver(self, notification: Callable[[], None]) -> None:
+        if self._late is not None:
+            self._late.append(notification)
+        else:
+            self._notify(notification)
 
     # --- sessions ---------------------------------------------------------------------------------------
 
@@ -254,7 +273,7 @@ class StoreClient:
             if watch in self.watches:
                 self._run(lambda: watch.callback(events))
 
-        self._notify(run)
+        self._deliver(run)
 
     def _run(self, callback: Callable[[], None]) -> None:
         try:

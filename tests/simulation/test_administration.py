@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 from tests.simulation.plans import PLANS, Plan
-from tests.simulation.test_world import run_and_report
+from tests.simulation.seeds import run_and_report
 from tests.simulation.world import run
 
 _SEEDS = (2, 3, 5)
 
 
 def plan(seed: int) -> Plan:
-    return replace(PLANS["three_brokers"](seed), administration=True, transactions=False, groups=False)
+    return replace(PLANS["three_brokers"](seed), administration=True, transactions=False, groups=0)
 
 
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_acknowledged_topics_exist_and_deleted_ones_do_not(seed: int) -> None:
-    assert run_and_report(plan(seed)).counts["administered"] > 5
+    assert run_and_report(plan(seed)).counts["administered"] > 2
 
 
 def test_administration_is_deterministic() -> None:

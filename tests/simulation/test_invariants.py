@@ -96,7 +96,7 @@ def test_member_of_the_isr_lacks_committed_records() -> None:
 
 
 def test_member_of_the_isr_that_lost_power_may_lack_records() -> None:
-    behind = replace(_FOLLOWER, log_end_offset=2, batches=_RECORDS[:2], is_intact=False)
+    behind = replace(_FOLLOWER, log_end_offset=2, batches=_RECORDS[:2], may_lack_records=True)
     assert _kinds(_with(behind)) == []
 
 
@@ -109,7 +109,8 @@ def test_acknowledged_record_on_a_replica_outside_the_isr_does_not_count() -> No
     far = replace(_OUTSIDER, log_end_offset=5, batches=(*_RECORDS, _batch(4, b"v4")))
     lost = [_acknowledged(4, b"v4")]
     assert _kinds(_with(far), acknowledged=lost) == ["no-electable-replica"]
-    assert _kinds(replace(_with(far), electable_outside_isr=(3,)), acknowledged=lost) == []
+    elected = replace(_with(far), isr=(3,))
+    assert _kinds(elected, acknowledged=lost) == []
 
 
 def test_state_goes_back() -> None:
@@ -122,3 +123,24 @@ def test_state_of_a_broker_that_was_started_again_may_be_older() -> None:
     assert list(invariants.check(_VIEW)) == []
     invariants.forget_broker(3)
     assert list(invariants.check(_with(replace(_OUTSIDER, leader_epoch=4)))) == []
+
+
+def test_member_of_the_isr_lacks_an_acknowledged_record() -> None:
+    acknowledged = [_acknowledged(3, b"v3")]
+    assert _kinds(_VIEW, acknowledged=acknowledged) == ["isr-lacks-records"]
+
+
+def test_eligible_leader_replica_lacks_an_acknowledged_record() -> None:
+    view = replace(_VIEW, isr=(1,), electable_outside_isr=(2,))
+    acknowledged = [_acknowledged(3, b"v3")]
+    assert _kinds(view, acknowledged=acknowledged) == ["elr-lacks-records"]
+
+
+def test_truncated_replica_is_checked_again() -> None:
+    invariants = Invariants()
+    acknowledged = [_acknowledged(2, b"v2")]
+    whole = _with(*(replace(each, generation=1) for each in (_LEADER, _FOLLOWER)))
+    assert list(invariants.check(whole, acknowledged)) == []
+    shorter = replace(_FOLLOWER, log_end_offset=2, high_watermark=1, batches=_RECORDS[:2], generation=2)
+    kinds = [each.kind for each in invariants.check(_with(shorter), acknowledged)]
+    assert kinds == ["isr-lacks-records"] * 2

@@ -16,7 +16,7 @@ class UnexpectedErrors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1] is not None:
             lines = traceback.format_exception(record.exc_info[1])
-            self.found.append(f"{record.name}: {record.getMessage()}\n{''.join(lines[-6:])}")
+            self.found.append(f"{record.name}: {record.getMessage()}\n{''.join(lines[-14:])}")
 
     def __enter__(self) -> Self:
         logging.getLogger().addHandler(self)

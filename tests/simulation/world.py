@@ -9,10 +9,11 @@ faults that is made as short as possible.
 """
 
 import asyncio
+import gc
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,30 +26,40 @@ from tests.simulation.clients.committer import Committer
 from tests.simulation.clients.consumer import Consumer
 from tests.simulation.clients.producer import Producer
 from tests.simulation.clients.transactional import TransactionalProducer
+from tests.simulation.decisions import Decisions
 from tests.simulation.disk import read_open_file
 from tests.simulation.faults import Fault
 from tests.simulation.history import ALL, History
-from tests.simulation.history_checks import FinalLog, IsrSizes, check_history, check_min_isr
+from tests.simulation.history_checks import (
+    FinalLog,
+    IsrSizes,
+    check_equal_logs,
+    check_history,
+    check_min_isr,
+)
 from tests.simulation.injection import Injection
 from tests.simulation.invariants import Invariants
 from tests.simulation.leases import Leases
 from tests.simulation.machine import PORT, Machine
 from tests.simulation.network import Network
 from tests.simulation.observation import Observation
+from tests.simulation.operator import Operator
 from tests.simulation.plans import PLANS, Plan
 from tests.simulation.scheduler import Scheduler, SimulationError
 from tests.simulation.sealed import sealed
 from tests.simulation.store import SimulatedStore
+from tests.simulation.truncations import watched_truncations
 from tests.simulation.unexpected import UnexpectedErrors
 from tests.simulation.violation import Broken, Violation
 
 from barnabas.base.ids import TopicPartition
 from barnabas.handlers import long_request
+from barnabas.metadata.store import WatchEvent
 
 TOPIC = "t"
 _OBSERVED_EVERY = 0.25
 _HEAL_SECONDS = 300.0
-_REST_SECONDS = 0.15
+_REST_SECONDS = 0.4
 """Clients rest up to this long between requests."""
 
 
@@ -86,12 +97,14 @@ class World:
         ]
         self.observation: Observation = Observation(self.store, self.machines)
         self.violations: list[Violation] = []
-        self.store.on_write = self._note_isr
-        self._invariants: Invariants = Invariants()
+        self.store.on_write = self._on_write
+        self._invariants: Invariants = Invariants(not plan.keeps_everything)
+        self._decisions: Decisions = Decisions(self.store)
         self._isr_sizes: dict[TopicPartition, IsrSizes] = {each: IsrSizes() for each in self.partitions}
         self._clients: list[ClusterClient] = []
         self._working: list[asyncio.Task[None]] = []
         self._administrator: Administrator | None = None
+        self._reported: list[Violation] = []
         self._is_stopping: bool = False
         self._starts: dict[int, int] = {}
         self.injection: Injection | None = None
@@ -103,7 +116,8 @@ class World:
         self._create_topic()
         self._start_clients()
         names = [client.name for client in self._clients]
-        self.injection = Injection(self.scheduler, self.network, self.machines, names)
+        operator = Operator(self.store, self.machines, self.partitions)
+        self.injection = Injection(self.scheduler, self.network, self.machines, names, operator)
         self.injection.schedule(self.plan.faults)
         self._observe_regularly()
         self.scheduler.run_for(self.plan.seconds)
@@ -112,6 +126,8 @@ class World:
         self._wait_until_healed()
         logs = {partition: self._read_log(partition) for partition in self.partitions}
         self._observe()
+        for partition in self.partitions:
+            self.violations += check_equal_logs(partition, self.observation.logs_of(partition))
         if self.plan.keeps_everything:
             self.violations += check_history(self.history, logs)
         minimum = min(self.plan.min_insync_replicas, self.plan.replication_factor)
@@ -120,16 +136,23 @@ class World:
             self.violations += self._administrator.check(self.observation.topics(), self.scheduler.now)
 
     def _start_brokers(self) -> None:
-        for machine in self.machines:
+        first = self.machines[: len(self.machines) - self.plan.joining]
+        for machine in first:
             machine.start()
-        for machine in self.machines:
+        for machine in first:
             machine.wait_until_serving()
 
     def _create_topic(self) -> None:
         configs = {"min.insync.replicas": str(self.plan.min_insync_replicas)}
         factor, partitions = self.plan.replication_factor, self.plan.partitions
         admin = self._client("admin")
-        admin.loop.run(admin.create_topic(TOPIC, partitions, factor, configs))
+        replicas: list[int] = []
+        if self.plan.has_roles:
+            controller = Operator(self.store, self.machines, self.partitions).controller()
+            replicas = [each.number for each in self.machines if each.number != controller][:factor]
+            if self.plan.controller_follows:
+                replicas[1] = controller
+        admin.loop.run(admin.create_topic(TOPIC, partitions, factor, configs, replicas))
 
     def _client(self, name: str) -> ClusterClient:
         bootstrap = [(machine.name, PORT) for machine in self.machines]
@@ -149,8 +172,8 @@ class World:
         if self.plan.transactions:
             client = self._client("transactions")
             self._work(client, self._transacting(client))
-        if self.plan.groups:
-            client = self._client("committer")
+        for number in range(self.plan.groups):
+            client = self._client(f"committer-{number}")
             committer = Committer(client, self.history, self.partitions[0])
             self._work(client, self._repeating(client, committer.commit, committer.read))
 
@@ -189,20 +212,29 @@ class World:
         self._observe()
         self.scheduler.after(_OBSERVED_EVERY, "observation", self._observe_regularly)
 
-    def _note_isr(self) -> None:
+    def _on_write(self, changes: Sequence[WatchEvent]) -> None:
+        """In the middle of the work of a broker: what is found is raised by the next observation."""
         for partition in self.partitions:
             self._isr_sizes[partition].note(self.scheduler.now, len(self.observation.isr_of(partition)))
+        for violation in self._decisions.check(changes):
+            self.report(violation)
+        self.scheduler.after(0, "observation", self._observe)
+
+    def report(self, violation: Violation) -> None:
+        self._reported.append(replace(violation, time=self.scheduler.now))
 
     def _observe(self) -> None:
+        for violation in self._reported:
+            raise Broken(violation)
         for machine in self.machines:
             if self._starts.get(machine.number) != machine.starts:
                 self._starts[machine.number] = machine.starts
                 self._invariants.forget_broker(machine.number)
-        acknowledged = self.history.acknowledged() if self.plan.keeps_everything else []
         for partition in self.partitions:
             view = self.observation.view(partition)
             if view is None:
                 continue
+            acknowledged = self.history.committed(partition) if self.plan.keeps_everything else []
             for violation in self._invariants.check(view, acknowledged):
                 raise Broken(replace(violation, time=self.scheduler.now))
 
@@ -219,9 +251,8 @@ class World:
         )
         for task in self._working:
             task.result()
-        full = self.plan.replication_factor
         self.scheduler.run_until(
-            lambda: all(len(self.observation.isr_of(each)) == full for each in self.partitions),
+            lambda: all(self.observation.is_full(each) for each in self.partitions),
             _HEAL_SECONDS,
             "a full ISR of every partition",
         )
@@ -232,8 +263,11 @@ class World:
         )
 
     def _is_committed(self, partition: TopicPartition) -> bool:
+        """Or no request has concerned the partition since its leader began to lead."""
         view = self.observation.view(partition)
         leader = None if view is None else view.replica(view.leader)
+        if leader is not None and leader.is_leader and leader.is_untouched:
+            return True
         return leader is not None and leader.is_leader and leader.high_watermark == leader.log_end_offset
 
     def _read_log(self, partition: TopicPartition) -> FinalLog:
@@ -282,19 +316,36 @@ def run(plan: Plan) -> Run:
     long_request._prepared.clear()
     world = World(plan)
     violations: list[Violation] = []
-    with UnexpectedErrors() as errors, sealed(world.scheduler, world.send_file):
+    with ExitStack() as stack:
+        errors = stack.enter_context(UnexpectedErrors())
+        stack.enter_context(sealed(world.scheduler, world.send_file))
+        stack.enter_context(_without_collections())
+        if plan.keeps_everything:
+            stack.enter_context(watched_truncations(world.report))
         try:
             world.run()
         except Broken as broken:
             violations.append(broken.violation)
         except SimulationError as error:
             violations.append(Violation(type(error).__name__, str(error), world.scheduler.now))
-        world.discard()
+        unexpected = [*world.scheduler.unexpected, *errors.found]
+        world.discard()  # Ends coroutines in the middle of their work: what they say about it is no error.
     violations += world.violations
-    unexpected = [*world.scheduler.unexpected, *errors.found]
     violations += [Violation("unexpected-error", each, world.scheduler.now) for each in unexpected]
     trace = world.scheduler.trace
     return Run(plan, tuple(violations), trace.digest, trace.count, world.scheduler.now, world.counts())
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """A run is short and its garbage small; collections take a quarter of its time."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 class BrokenRun(Failure[Fault]):

@@ -307,7 +307,7 @@ class Broker:
             self.contexts.topics.deleted_topics.note(deleted, self._environment.clock.monotonic())
 
     def _apply(self, change: ClusterChange) -> Iterator[None]:
-        for name in change.topics:
+        for name in sorted(change.topics):
             topic = change.image.topics.get(name)
             if topic is None:
                 self._partitions.remove_topic(name)
@@ -316,7 +316,7 @@ class Broker:
             yield
         if change.broker_configs:
             self.settings.take_dynamic(change.image.broker_configs)
-        for name in change.image.topics if change.broker_configs else change.topic_configs:
+        for name in change.image.topics if change.broker_configs else sorted(change.topic_configs):
             self._partitions.apply_config(name)
             yield
         self._member.on_configs_applied(change)

@@ -151,13 +151,13 @@ class Forwarding:
         controller_id = self.cluster.image.controller_id
         if controller_id in (NO_CONTROLLER, self.settings.value.broker_id):
             raise NotController("No broker is the controller.")
-        # Not `seconds`: a late response closes the channel, which other requests share.
-        longest = self.settings.value.request_timeout_ms / 1000
-        sent = self.client.send(controller_id, envelope, purpose=_PURPOSE, timeout=longest)
+        sent = self.client.send(controller_id, envelope, purpose=_PURPOSE, timeout=max(seconds, 0.001))
         try:
-            await self._wait_for_move(max(seconds, 0.0), sent)
+            await self._wait_for_move(None, sent)
             if not sent.done():
-                raise NotController(f"Broker {controller_id} did not answer.")
+                raise NotController(
+                    f"Broker {controller_id} did not answer and is not the controller any more."
+                )
             response = sent.result()
         except KafkaError as error:
             raise NotController(error.message) from error

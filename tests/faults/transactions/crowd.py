@@ -27,9 +27,18 @@ class Member:
 
 class Crowd:
     def __init__(
-        self, port: int, roles: Mapping[str, int], directory: Path, *, partitions: int, pause: float
+        self,
+        servers: str,
+        roles: Mapping[str, int],
+        directory: Path,
+        *,
+        partitions: int,
+        pause: float,
+        may_crash: bool = False,
     ) -> None:
-        self.port: int = port
+        """`may_crash`: a segmentation fault of librdkafka counts as a kill, and is in the report."""
+        self.servers: str = servers
+        self._may_crash: bool = may_crash
         self.roles: Mapping[str, int] = roles
         self.partitions: int = partitions
         self.pause: float = pause
@@ -109,7 +118,10 @@ class Crowd:
     def _forget_ended(self) -> None:
         for member in list(self._members):
             status = member.process.poll()
-            if status is not None:
+            if status == -signal.SIGSEGV and self._may_crash:
+                self.faults[f"{member.role} crashed in librdkafka"] += 1
+                self._members.remove(member)
+            elif status is not None:
                 assert status in (0, -signal.SIGTERM), f"{member.name}: {status}\n{self._last_words()}"
                 self._members.remove(member)
 
@@ -134,7 +146,7 @@ class Crowd:
 
     def _add(self, role: str, name: str) -> None:
         number = len(self._journals) + 1
-        command = [sys.executable, "-m", "tests.faults.transactions.client", role, f"127.0.0.1:{self.port}"]
+        command = [sys.executable, "-m", "tests.faults.transactions.client", role, self.servers]
         command += [name, str(number), str(self.partitions), str(self.pause), str(self.new_journal(name))]
         with self.stderr.open("ab") as stderr:
             process = subprocess.Popen(command, cwd=_ROOT, stderr=stderr)

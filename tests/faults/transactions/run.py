@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from confluent_kafka import Consumer, TopicPartition
 from tests.faults.transactions.client import SOURCE, TARGET
 from tests.faults.transactions.crowd import Crowd
 from tests.faults.transactions.journal import Journal
 from tests.faults.transactions.keys import partition_of
 from tests.faults.transactions.reader import Reader
-from tests.integration.clients.raw import RawClient
 
 PATIENCE = 180.0
-READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 class Killable(Protocol):
@@ -49,10 +48,10 @@ def disturb(
 def drain(crowd: Crowd, patience: float = PATIENCE) -> None:
     """Read everything from the beginning. No transaction may be left open: it would block all readers."""
     keys = [f"{topic}-{number}" for topic in (SOURCE, TARGET) for number in range(crowd.partitions)]
-    ends = _settled_ends(crowd.port, keys, patience)
+    ends = _settled_ends(crowd.servers, keys, patience)
     path: Path = crowd.new_journal("drain")
     journal = Journal(path)
-    reader = Reader(f"127.0.0.1:{crowd.port}", "unused-drain", journal, **{"enable.partition.eof": True})
+    reader = Reader(crowd.servers, "unused-drain", journal, **{"enable.partition.eof": True})
     reader.assign(dict.fromkeys(keys, 0))
     deadline = time.monotonic() + PATIENCE
     while any(reader.ends.get(key, -1) < end for key, end in ends.items()):
@@ -63,13 +62,12 @@ def drain(crowd: Crowd, patience: float = PATIENCE) -> None:
     journal.drained(ends)
 
 
-def _settled_ends(port: int, keys: list[str], patience: float) -> Mapping[str, int]:
+def _settled_ends(servers: str, keys: list[str], patience: float) -> Mapping[str, int]:
     """The ends, as soon as nothing is open before them."""
     deadline = time.monotonic() + patience
     while True:
-        with RawClient(port) as client:
-            ends = {key: _end(client, key, READ_UNCOMMITTED) for key in keys}
-            stable = {key: _end(client, key, READ_COMMITTED) for key in keys}
+        ends = _ends(servers, keys, "read_uncommitted")
+        stable = _ends(servers, keys, "read_committed")
         if ends == stable:
             return ends
         hanging = {key: (stable[key], ends[key]) for key in keys if stable[key] != ends[key]}
@@ -77,11 +75,12 @@ def _settled_ends(port: int, keys: list[str], patience: float) -> Mapping[str, i
         time.sleep(0.1)
 
 
-def _end(client: RawClient, key: str, isolation_level: int) -> int:
-    topic, partition = partition_of(key)
-    topics = [{"name": topic, "partitions": [{"partition_index": partition, "timestamp": -1}]}]
-    answer = client.call("list_offsets", 7, replica_id=-1, isolation_level=isolation_level, topics=topics)
-    (found,) = answer.topics[0].partitions
-    assert found.error_code == 0, found
-    offset: int = found.offset
-    return offset
+def _ends(servers: str, keys: list[str], isolation_level: str) -> dict[str, int]:
+    settings = {"bootstrap.servers": servers, "group.id": "unused-ends", "isolation.level": isolation_level}
+    consumer = Consumer(settings)
+    try:
+        partitions = {key: TopicPartition(*partition_of(key)) for key in keys}
+        found = {key: consumer.get_watermark_offsets(each, PATIENCE) for key, each in partitions.items()}
+    finally:
+        consumer.close()
+    return {key: end for key, (_, end) in found.items()}

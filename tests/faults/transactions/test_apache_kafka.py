@@ -26,7 +26,7 @@ def crowd(tmp_path: Path) -> Iterator[Crowd]:
     kafka = ApacheKafka.fetch(default_cache()).launch(tmp_path, lines)
     journals = tmp_path / "journals"
     journals.mkdir()
-    crowd = Crowd(kafka.port, _ROLES, journals, partitions=_PARTITIONS, pause=0.02)
+    crowd = Crowd(f"127.0.0.1:{kafka.port}", _ROLES, journals, partitions=_PARTITIONS, pause=0.02)
     try:
         for topic in (SOURCE, TARGET):
             Admin("127.0.0.1", kafka.port).create_topic(topic, _PARTITIONS, {})

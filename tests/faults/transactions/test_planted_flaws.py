@@ -40,7 +40,7 @@ def run_with(serve: Serve, tmp_path: Path) -> Iterator[RunWith]:
             Admin("127.0.0.1", broker.port).create_topic(topic, _PARTITIONS, {})
         directory = tmp_path / "journals"
         directory.mkdir()
-        crowds.append(Crowd(broker.port, roles, directory, partitions=_PARTITIONS, pause=0.01))
+        crowds.append(Crowd(f"127.0.0.1:{broker.port}", roles, directory, partitions=_PARTITIONS, pause=0.01))
         crowds[-1].start()
         return crowds[-1]
 

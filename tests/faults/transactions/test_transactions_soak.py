@@ -48,7 +48,9 @@ def open_crowd(broker: Served, tmp_path: Path) -> Iterator[OpenCrowd]:
     def new(roles: Mapping[str, int], pause: float) -> Crowd:
         directory = tmp_path / "journals"
         directory.mkdir()
-        crowds.append(Crowd(broker.port, roles, directory, partitions=_PARTITIONS, pause=pause))
+        crowds.append(
+            Crowd(f"127.0.0.1:{broker.port}", roles, directory, partitions=_PARTITIONS, pause=pause)
+        )
         return crowds[-1]
 
     yield new

@@ -25,8 +25,8 @@ _OWN_CLASSES = {("describe_transactions", "response"): "barnabas.wire.transactio
 
 
 class RawClient:
-    def __init__(self, port: int) -> None:
-        self._socket: socket.socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    def __init__(self, port: int, timeout: float = PATIENCE) -> None:
+        self._socket: socket.socket = socket.create_connection(("127.0.0.1", port), timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._last_id: int = 0
 

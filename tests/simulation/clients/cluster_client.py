@@ -21,7 +21,7 @@ from barnabas.base.errors import ErrorCode
 from barnabas.base.ids import TopicPartition
 
 _LENGTH = struct.Struct(">i")
-REQUEST_SECONDS = 5.0
+REQUEST_SECONDS = 2.0
 _BACKOFF_SECONDS = 0.2
 _METADATA, _FIND_COORDINATOR = 12, 4
 
@@ -205,13 +205,19 @@ class ClusterClient:
 
     # --- topics -----------------------------------------------------------------------------------------
 
-    async def create_topic(self, name: str, partitions: int, factor: int, configs: dict[str, str]) -> None:
-        """Returns when the topic exists; tries until it does."""
+    async def create_topic(
+        self, name: str, partitions: int, factor: int, configs: dict[str, str], replicas: Sequence[int] = ()
+    ) -> None:
+        """Returns when the topic exists; tries until it does. `replicas` of each partition, if given."""
+        assignments = [
+            {"partition_index": number, "broker_ids": list(replicas)}
+            for number in range(partitions if replicas else 0)
+        ]
         topic = {
             "name": name,
-            "num_partitions": partitions,
-            "replication_factor": factor,
-            "assignments": [],
+            "num_partitions": -1 if replicas else partitions,
+            "replication_factor": -1 if replicas else factor,
+            "assignments": assignments,
             "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
         while True:

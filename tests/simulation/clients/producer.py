@@ -110,7 +110,7 @@ class Producer:
             _PRODUCE,
             transactional_id=self.transactional_id,
             acks=self.acks,
-            timeout=3000,
+            timeout=1500,
             topic_data=[
                 {
                     "name": partition.topic,

@@ -17,10 +17,9 @@ from tests.unit.broker.test_broker import config
 from barnabas.base.principal import ANONYMOUS
 from barnabas.broker.broker import Broker
 from barnabas.handlers.exchange import Exchange
-from barnabas.handlers.pipeline import Delay, Drop, Stage, Verdict
+from barnabas.handlers.pipeline import Drop, Stage, Verdict
 from barnabas.handlers.registry import ENVELOPE
 from barnabas.metadata import paths
-from barnabas.network.broker_client import ChannelKey
 from barnabas.wire.envelope import envelope_request
 
 BROKER, TOPIC, LOGGER = 4, 2, 8
@@ -33,12 +32,9 @@ class Seen(Stage):
     def __init__(self) -> None:
         self.keys: list[int] = []
         self.is_deaf: bool = False
-        self.delay: float = 0.0
 
     def before(self, exchange: Exchange) -> Verdict | None:
         self.keys.append(exchange.api_key)
-        if self.delay and exchange.api_key == ENVELOPE:
-            return Delay(self.delay)
         return Drop() if self.is_deaf and exchange.api_key == ENVELOPE else None
 
 
@@ -261,25 +257,6 @@ def test_controller_that_does_not_answer_is_a_timeout_and_other_requests_go_on(t
                 2, "describe_cluster", 0, include_cluster_authorized_operations=False
             )
             assert len(described.brokers) == 2
-
-    asyncio.run(scenario())
-
-
-def test_request_that_times_out_leaves_others_to_the_controller_alone(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with brokers(tmp_path, 1, 2) as cluster:
-            await cluster.create(2, "first")  # They are connected now.
-            channel = cluster.running[2]._replication.client._channels[ChannelKey(1, "forwarding")]
-            transport = channel._transport
-            cluster.seen[1].delay = 0.5
-            api, version, fields = TIMED_OUT[1]
-            hasty = asyncio.create_task(cluster.call(2, api, version, timeout=100, **fields))
-            await eventually(lambda: cluster.seen[1].keys.count(ENVELOPE) == 2)
-            patient = asyncio.create_task(cluster.create(2, "t"))
-            assert (await hasty).responses[0].error_code == ErrorCode.request_timed_out
-            assert await patient is ErrorCode.none
-            assert channel._transport is transport, "other requests keep their connection"
-            assert cluster.seen[1].keys.count(ENVELOPE) == 3, "nothing was sent twice"
 
     asyncio.run(scenario())
 
