@@ -68,6 +68,10 @@ class HostedLogs:
             log.assign_topic_id(topic_id)
         return log
 
+    def is_offline(self, name: TopicPartition) -> bool:
+        """Whether the log directory of the partition's log has failed."""
+        return name in self._out_of_reach or self._logs.is_offline(name)
+
     def _find(self, name: TopicPartition, topic_id: UUID) -> Log | None:
         """Returns the existing log if it is the topic's. Another topic's log is renamed to `-stray`."""
         is_older = name in self._older_than_topic

@@ -20,6 +20,7 @@ from barnabas.base.errors import (
     NotEnoughReplicas,
     NotEnoughReplicasAfterAppend,
     NotLeaderOrFollower,
+    StorageError,
     UnknownLeaderEpoch,
     UnknownServerError,
 )
@@ -193,7 +194,10 @@ class Partition(FollowingPartition):
         if current_leader_epoch > self.leader_epoch:
             raise UnknownLeaderEpoch(f"leader epoch {current_leader_epoch} is newer than ours")
 
-    def _not_leader(self) -> NotLeaderOrFollower:
+    def _not_leader(self) -> KafkaError:
+        """As in Kafka, a replica in a failed log directory is KAFKA_STORAGE_ERROR, whichever broker leads."""
+        if not self._is_closed and self._environment.logs.is_offline(self.topic_partition):
+            return StorageError(f"the log directory of {self.topic_partition} is offline")
         broker_id = self._environment.broker_id
         return NotLeaderOrFollower(f"broker {broker_id} does not lead {self.topic_partition}")
 
