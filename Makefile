@@ -37,9 +37,9 @@ format: dev ## let ruff put the files in order
 unit: dev ## all tests one after the other, or some: ARGS="tests/unit/storage -x"
 	$(BIN)/pytest $(ARGS)
 
-# In three processes, since many tests wait; a file stays in one. Then what measures, by itself.
+# In four processes, since many tests wait; a file stays in one. Then what measures, by itself.
 both: dev
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not soak and not alone" $(ARGS)
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not soak and not alone" $(ARGS)
 
 alone: dev
 	$(BIN)/pytest -m "alone and not soak" $(ARGS)

@@ -299,6 +299,13 @@ class Cluster:
         self._wait(what, lambda: self.leader(topic, partition) in allowed, timeout)
         return self.leader(topic, partition)
 
+    def wait_for_controller(self, among: Iterable[int] | None = None, timeout: float = PATIENCE) -> int:
+        """Wait until the cluster has a controller, one of `among` if given. Returns its id."""
+        allowed = set(range(len(self.brokers)) if among is None else among)
+        what = f"a controller among {sorted(allowed)}"
+        self._wait(what, lambda: self.controller() in allowed, timeout)
+        return self.controller()
+
     @property
     def bootstrap_servers(self) -> str:
         """The value of `bootstrap.servers`: all brokers. It does not change."""

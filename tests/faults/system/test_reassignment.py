@@ -103,7 +103,7 @@ def test_new_controller_finishes_a_reassignment(kafka_cluster: Cluster) -> None:
     cluster.stop(third)
     _move(cluster, {(_TOPIC, 0): (first, third)})
     cluster.kill(controller)
-    until(lambda: cluster.controller() != controller, pause=0.05)
+    cluster.wait_for_controller(each for each in _BROKERS if each != controller)
     assert set(cluster.replicas(_TOPIC)) == {first, second, third}
     cluster.start(third)
     until(lambda: cluster.replicas(_TOPIC) == [first, third], pause=0.05)

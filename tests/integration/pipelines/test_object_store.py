@@ -15,6 +15,7 @@ from tests.unit.pipelines.arrow_frame import frame
 
 from barnabas.pipelines.common.delta_table import DeltaLakeTable, TableChanged
 from barnabas.pipelines.common.settings import Settings
+from barnabas.pipelines.common.table import TableRefused
 from barnabas.pipelines.common.table_record import Change
 from barnabas.pipelines.common.warehouse import open_table, warehouse_of
 
@@ -95,9 +96,11 @@ def values(table: DeltaLakeTable) -> list[int]:
 
 
 def test_batches_are_in_the_store_once(settings: Settings) -> None:
-    for batch in (0, 0, 1, 1, 0):
+    for batch in (0, 0, 1, 1):
         change = Change({"orders": {"0": batch + 1}})
         opened(settings).write_batch(frame([batch]), batch, HOURS, writer="w", change=change)
+    with pytest.raises(TableRefused, match="already has batch 1"):
+        opened(settings).write_batch(frame([0]), 0, HOURS, writer="w")
     table = opened(settings)
     assert values(table) == [0, 1]
     assert table.record().offsets == {"orders": {"0": 2}}
